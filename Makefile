@@ -1,0 +1,32 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint format slow clean
+
+demo: .venv/installed-report  ## learn the frequency shift of noisy sinusoids and draw what was learned
+	$(BIN)/python examples/01_sinusoids.py
+
+test: lint  ## lint, types and tests
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+slow: .venv/installed-dev  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+# A stamp per extra: installed once, and again only when the requirements change.
+.venv/installed-%: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$*]"
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output

@@ -1,0 +1,7 @@
+"""1 AUGMENT: what is learned about the words. Anything `(x, generator) -> x` can stand here."""
+
+from augnet.augment.affine import Augerino
+from augnet.augment.layer import AugmentationLayer
+from augnet.augment.module import AugmentationModule, identity
+
+__all__ = ["Augerino", "AugmentationLayer", "AugmentationModule", "identity"]

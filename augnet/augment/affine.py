@@ -1,0 +1,91 @@
+"""Augerino: a uniform distribution on the Lie algebra of the affine group (Benton et al. 2020)."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from augnet import checks
+from augnet.transforms.base import IMAGES
+from augnet.transforms.geometry import warp
+from augnet.transforms.noise import uniform
+
+# Generators of the affine group of the plane, in coordinates from −1 to 1 across the image:
+# rows are ((a, b, right), (c, d, down)), and the third row is zero. Translations are scaled by
+# 0.1, as Benton et al. do.
+GENERATORS = {
+    "translate-x": ((0, 0, 0.1), (0, 0, 0)),
+    "translate-y": ((0, 0, 0), (0, 0, 0.1)),
+    "rotate": ((0, -1, 0), (1, 0, 0)),
+    "scale": ((1, 0, 0), (0, 1, 0)),
+    "stretch": ((1, 0, 0), (0, -1, 0)),
+    "shear": ((0, 1, 0), (1, 0, 0)),
+}
+
+
+class Augerino(nn.Module):
+    """Transform images by exp(Σ c_i G_i), c_i uniform on ±width_i / 2, the widths being learned.
+
+    Another `augment` for AugNet, with the penalty `magnitude_only`. Widths are softplus of
+    `raw_widths`; they start at `width`, one for all or one per generator, by default where a
+    raw width of 0 puts them.
+    """
+
+    generators: Tensor
+    names: ClassVar[tuple[str, ...]] = tuple(GENERATORS)
+
+    def __init__(self, width: float | Sequence[float] = 0.6931471805599453) -> None:
+        super().__init__()
+        widths = torch.as_tensor(width, dtype=torch.get_default_dtype())
+        if widths.dim() > 1 or (widths.dim() and len(widths) != len(GENERATORS)):
+            raise ValueError(f"width takes one value or one for each of {self.names}; got {width}")
+        if not bool((widths > 0).all()):
+            raise ValueError(f"widths are positive; got {width}")
+        # The inverse of softplus, which overflows for no width.
+        raw = widths + torch.log(-torch.expm1(-widths))
+        self.raw_widths = nn.Parameter(raw.expand(len(GENERATORS)).clone())
+        rows = torch.tensor([(*rows, (0, 0, 0)) for rows in GENERATORS.values()])
+        self.register_buffer("generators", rows.to(widths.dtype), persistent=False)
+
+    @property
+    def widths(self) -> Tensor:
+        """The widths of the six uniform distributions, in the order of `names`."""
+        return F.softplus(self.raw_widths)
+
+    @property
+    def magnitudes(self) -> Tensor:
+        """What the penalty acts on: the widths."""
+        return self.widths
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw a number in ±1/2 per sample and generator."""
+        return uniform(x, (x.shape[0], len(GENERATORS)), generator, -0.5, 0.5)
+
+    def matrix(self, noise: Tensor) -> Tensor:
+        """Give the affine maps (B, 3, 3), in coordinates from −1 to 1."""
+        coefficients = noise * self.widths.to(noise.dtype)
+        algebra = (coefficients[..., None, None] * self.generators.to(noise.dtype)).sum(1)
+        return torch.linalg.matrix_exp(algebra)
+
+    def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Give each image a view of its own."""
+        checks.batch(x, "Augerino")
+        if not IMAGES.fits(tuple(x.shape)):
+            raise ValueError(f"Augerino takes {IMAGES}; got shape {tuple(x.shape)}")
+        checks.floats(x, "Augerino")
+        checks.same_device(self.raw_widths, x, "Augerino")
+        with torch.autocast(x.device.type, enabled=False):
+            matrix = self.matrix(self.sample(x, generator))
+        # From −1 to 1 is twice the fraction of a side that `warp` takes.
+        linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
+        return warp(x, torch.cat((linear, translation), dim=-1))
+
+    def __repr__(self) -> str:
+        degrees = torch.rad2deg(self.widths[self.names.index("rotate")] / 2)
+        parts = [
+            f"{name} ±{degrees:.1f}°" if name == "rotate" else f"{name} ±{width / 2:.3f}"
+            for name, width in zip(self.names, self.widths.tolist(), strict=True)
+        ]
+        return "Augerino: " + ", ".join(parts)

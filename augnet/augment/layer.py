@@ -1,0 +1,131 @@
+"""One augmentation layer: what is learned about a set of words (eq. 2)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augnet import checks
+from augnet.transforms import Transform
+from augnet.transforms.base import spread, take
+from augnet.transforms.noise import categorical
+from augnet.transforms.relax import unit_interval
+
+
+class AugmentationLayer(nn.Module):
+    """A choice between words, with a weight and a magnitude for each, both learned.
+
+    In training a sample becomes the weighted sum of its views under all words (eq. 2):
+    `sum_q w_q T_q(x; μ_q)`. In eval it becomes its view under one word, drawn by the weights; only
+    the words that were drawn are computed, each for its own samples.
+
+    All words start with the same weight and with the given `magnitude`, one for all or one each.
+    A lower `temperature` makes the softmax of the weights more decided.
+    """
+
+    def __init__(
+        self,
+        *transforms: Transform,
+        magnitude: float | Sequence[float] = 0.5,
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if not transforms:
+            raise ValueError("a layer takes at least one word: AugmentationLayer(Rotate(), ...)")
+        for transform in transforms:
+            if not isinstance(transform, Transform):
+                raise TypeError(
+                    f"a layer takes words (Transform); got {transform!r}: "
+                    "AugmentationLayer(*words([...])) builds them from names"
+                )
+        if not temperature > 0:
+            raise ValueError(f"temperature must be positive; got {temperature}")
+        self.transforms = transforms
+        self.temperature = temperature
+        self.logits = nn.Parameter(torch.zeros(len(transforms)))
+        self.raw_magnitudes = nn.Parameter(_initial(magnitude, len(transforms)))
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights of the words, which sum to 1."""
+        return torch.softmax(self.logits / self.temperature, dim=0)
+
+    @property
+    def magnitudes(self) -> Tensor:
+        """The magnitudes of the words, in [0, 1], with a gradient at both ends."""
+        return unit_interval(self.raw_magnitudes)
+
+    def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Give each sample a view of its own."""
+        checks.batch(x, "AugmentationLayer")
+        checks.same_device(self.logits, x, "the layer")
+        for transform in self.transforms:
+            transform.check(x)
+        if self.training:
+            return self.mix(x, generator)
+        if torch.compiler.is_compiling():
+            return self.pick_by_mask(x, generator)
+        return self.pick(x, generator)
+
+    def mix(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Sum the views of all words by their weights."""
+        mixture = torch.zeros_like(x)
+        for transform, weight, magnitude in zip(
+            self.transforms, self.weights, self.magnitudes, strict=True
+        ):
+            view = transform.transform(x, magnitude, transform.sample(x, generator))
+            mixture = mixture + weight * view
+        return mixture
+
+    def pick(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """View each sample under one word, computing nothing else.
+
+        Which words are needed, and for which samples, is read off the device once per call.
+        """
+        choice = categorical(self.weights, x.shape[0], generator)
+        counts = choice.bincount(minlength=len(self.transforms)).tolist()
+        order = choice.argsort(stable=True)
+        views = []
+        for transform, magnitude, rows in zip(
+            self.transforms, self.magnitudes, order.split(counts), strict=True
+        ):
+            if len(rows):
+                noise = take(transform.sample(x, generator), rows)
+                views.append(transform.transform(x[rows], magnitude, noise))
+        return torch.cat(views)[order.argsort()]
+
+    def pick_by_mask(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """View each sample under one word, computing all words: no shape depends on the dice.
+
+        This is the plain definition that `pick` must equal, and what compiled and exported
+        graphs contain.
+        """
+        choice = categorical(self.weights, x.shape[0], generator)
+        view = x
+        for index, transform in enumerate(self.transforms):
+            other = transform.transform(x, self.magnitudes[index], transform.sample(x, generator))
+            view = torch.where(spread(choice == index, x), other, view)
+        return view
+
+    def sentence(self) -> str:
+        """Say what was learned, the heaviest word first and the weightless left out."""
+        rows = zip(self.weights.tolist(), self.magnitudes.tolist(), self.transforms, strict=True)
+        return " + ".join(
+            f"{weight:.2f} × {transform.name} {transform.describe(magnitude)}"
+            for weight, magnitude, transform in sorted(rows, key=lambda row: -row[0])
+            if weight >= 0.01
+        )
+
+    def __repr__(self) -> str:
+        return self.sentence()
+
+
+def _initial(magnitude: float | Sequence[float], count: int) -> Tensor:
+    values = torch.as_tensor(magnitude, dtype=torch.get_default_dtype())
+    if values.dim() and tuple(values.shape) != (count,):
+        raise ValueError(
+            f"magnitude is one value, or one for each of {count} words; got {magnitude}"
+        )
+    if not bool(((values >= 0) & (values <= 1)).all()):
+        raise ValueError(f"magnitudes lie in [0, 1], 1 being a word's limit; got {magnitude}")
+    return values.expand(count).clone()

@@ -1,0 +1,62 @@
+"""How invariant is f to T? (eq. 4)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from augnet import checks
+from augnet.transforms import Transform
+from augnet.transforms.noise import derangement
+
+
+def cosine_distance(first: Tensor, second: Tensor) -> Tensor:
+    """Give one minus the cosine between the outputs of each sample."""
+    return 1 - F.cosine_similarity(first.flatten(1), second.flatten(1), dim=1)
+
+
+@torch.no_grad()
+def invariance(
+    model: Callable[[Tensor], Tensor],
+    transform: Callable[[Tensor], Tensor],
+    x: Tensor,
+    generator: Generator | None = None,
+    distance: Callable[[Tensor, Tensor], Tensor] = cosine_distance,
+) -> Tensor:
+    """Score each sample: 1 if T leaves f(x) as it is, 0 if it moves it as far as another sample.
+
+    (b − d(f(x), f(T(x)))) / b, where b is the distance to the output of another sample, drawn
+    without ever pairing a sample with itself. Scores have no lower bound, and can be far below 0
+    where b is small: report their `summary`, not their mean. The cosine is for outputs with
+    several values; for one value per sample give `distance=`, such as `nn.PairwiseDistance()`.
+    `generator` draws the pairs and, if T is a word, its dice.
+    """
+    checks.batch(x, "invariance")
+    if x.shape[0] < 2:
+        raise ValueError("invariance compares a sample with another one; got a batch of one")
+    if isinstance(transform, Transform):
+        transform = partial(transform, generator=generator)
+    here, there = model(x), model(transform(x))
+    baseline = distance(here, here[derangement(here, len(x), generator)])
+    moved = distance(here, there)
+    # Where nothing moves, nothing needs to be compared with.
+    return torch.where(moved == 0, 1.0, (baseline - moved) / baseline)
+
+
+class Summary(NamedTuple):
+    """A median and the interval around it that holds a given part of the values."""
+
+    median: float
+    low: float
+    high: float
+
+
+def summary(scores: Tensor, coverage: float = 0.75) -> Summary:
+    """Give the median, and the quantiles between which `coverage` of the scores lie."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage lies between 0 and 1; got {coverage}")
+    levels = scores.new_tensor([0.5, (1 - coverage) / 2, (1 + coverage) / 2])
+    return Summary(*scores.flatten().quantile(levels).tolist())

@@ -1,0 +1,73 @@
+"""AugNet: augment, trunk, aggregate (figure 1)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augnet import checks
+from augnet.aggregate import AGGREGATES, Aggregate
+
+
+class AugNet(nn.Module):
+    """Average a trunk's predictions over augmented copies of its input.
+
+    `augment` is any callable `(x, generator) -> x`, `trunk` any module from `(B, ...)` to
+    `(B, ...)`, and `aggregate` a name of `AGGREGATES` or a callable `(C, B, ...) -> (B, ...)`.
+
+    There are `train_copies` in training and `copies` in eval. A copy is one call of `augment` on
+    the whole batch. In eval, at most `max_batch` samples go through the trunk at once, whatever
+    the number of copies, with the same result; in training all go together, because the trunk's
+    batch statistics are to be those of the whole batch.
+    """
+
+    def __init__(
+        self,
+        augment: Callable[[Tensor, Generator | None], Tensor],
+        trunk: nn.Module,
+        aggregate: str | Aggregate = "logits",
+        copies: int = 20,
+        train_copies: int = 1,
+        max_batch: int | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(aggregate, str):
+            if aggregate not in AGGREGATES:
+                raise ValueError(f"aggregate is one of {', '.join(AGGREGATES)}; got {aggregate!r}")
+            aggregate = AGGREGATES[aggregate]
+        self.augment = augment
+        self.trunk = trunk
+        self.aggregate = aggregate
+        self.copies = checks.count(copies, "copies")
+        self.train_copies = checks.count(train_copies, "train_copies")
+        self.max_batch = None if max_batch is None else checks.count(max_batch, "max_batch")
+
+    def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Predict; the same `generator` state gives the same prediction."""
+        checks.batch(x, "AugNet")
+        return self.aggregate(self.outputs(x, generator))
+
+    def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Give the trunk's predictions for all copies, (C, B, ...)."""
+        copies = self.train_copies if self.training else self.copies
+        cap = None if self.training else self.max_batch
+        at_once = copies if cap is None else max(1, cap // x.shape[0])
+        parts: list[Tensor] = []
+        for start in range(0, copies, at_once):
+            count = min(at_once, copies - start)
+            views = torch.cat([self.augment(x, generator) for _ in range(count)])
+            parts += [self._predict(chunk) for chunk in views.split(cap or len(views))]
+        return torch.cat(parts).unflatten(0, (copies, x.shape[0]))
+
+    def _predict(self, views: Tensor) -> Tensor:
+        output = self.trunk(views)
+        if not isinstance(output, Tensor) or not output.dim() or len(output) != len(views):
+            came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+            raise TypeError(
+                f"the trunk must map ({len(views)}, ...) to a tensor ({len(views)}, ...); got {came}"
+            )
+        return output
+
+    def extra_repr(self) -> str:
+        """Say how many copies."""
+        return f"copies={self.copies}, train_copies={self.train_copies}"

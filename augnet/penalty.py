@@ -1,0 +1,97 @@
+"""4 LOSS: what pushes towards strong transformations (eq. 3), and when."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augnet.augment import Augerino, AugmentationLayer
+from augnet.transforms.noise import derangement
+
+
+def selective(weights: Tensor | nn.Module, magnitudes: Tensor | None = None) -> Tensor:
+    """Reward strong words that have weight: −‖w ⊙ μ‖₂ (section 3.4).
+
+    Of two vectors, or read off a layer or module, all of whose layers share one norm. Tying
+    weights to magnitudes keeps the net from putting all weight on a word of magnitude 0, and
+    makes each layer select one word.
+    """
+    if isinstance(weights, nn.Module):
+        layers = [part for part in weights.modules() if isinstance(part, AugmentationLayer)]
+        if not layers:
+            raise TypeError(
+                f"selective reads weights off augmentation layers; {type(weights).__name__} has "
+                "none: for Augerino use magnitude_only"
+            )
+        product = torch.cat([layer.weights * layer.magnitudes for layer in layers])
+    elif magnitudes is None:
+        raise TypeError("selective takes weights and magnitudes, or a layer or module with both")
+    else:
+        product = weights * magnitudes
+    return _minus_norm(product)
+
+
+def magnitude_only(magnitudes: Tensor | nn.Module) -> Tensor:
+    """Reward strong words, whatever their weights: −‖μ‖₂ (Augerino's penalty, section 3.4)."""
+    if isinstance(magnitudes, nn.Module):
+        found = [
+            part.magnitudes
+            for part in magnitudes.modules()
+            if isinstance(part, AugmentationLayer | Augerino)
+        ]
+        if not found:
+            raise TypeError(
+                f"magnitude_only reads magnitudes off augmentation layers or Augerino; "
+                f"{type(magnitudes).__name__} has none"
+            )
+        magnitudes = torch.cat(found)
+    return _minus_norm(magnitudes)
+
+
+def _minus_norm(values: Tensor) -> Tensor:
+    # A norm has no gradient at zero, where magnitudes may start: the shift, too small to be seen
+    # anywhere else, makes all of them grow alike from there.
+    return -(values + 1e-12).norm()
+
+
+@torch.no_grad()
+def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | None = None) -> Tensor:
+    """Tell how far each word of a layer moves a batch, as a part of the distance between samples.
+
+    Magnitudes of different words have no common unit; this is one, in the space of the data. To
+    let words compete in it, give it to `selective` in the place of the magnitudes.
+    """
+    views = [
+        transform.transform(x, magnitude, transform.sample(x, generator))
+        for transform, magnitude in zip(layer.transforms, layer.magnitudes, strict=True)
+    ]
+    others = x[derangement(x, len(x), generator)]
+    moved = torch.stack([(view - x).square().mean().sqrt() for view in views])
+    return moved / (others - x).square().mean().sqrt()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A number that changes at given epochs: `Schedule([[0, 0.5], [40, 0.05]])(epoch)`.
+
+    One number is a schedule that never changes.
+    """
+
+    steps: tuple[tuple[int, float], ...]
+
+    def __init__(self, steps: float | Sequence[Sequence[float]]) -> None:
+        pairs = [[0, steps]] if isinstance(steps, int | float) else [list(step) for step in steps]
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            raise ValueError(f"a schedule is a number or [[epoch, value], ...]; got {steps}")
+        epochs = [epoch for epoch, _ in pairs]
+        if epochs[0] != 0 or any(a >= b for a, b in zip(epochs, epochs[1:], strict=False)):
+            raise ValueError(f"a schedule's epochs start at 0 and increase; got {epochs}")
+        object.__setattr__(self, "steps", tuple((int(epoch), float(v)) for epoch, v in pairs))
+
+    def __call__(self, epoch: int) -> float:
+        """Give the value at an epoch."""
+        if epoch < 0:
+            raise ValueError(f"epochs count from 0; got {epoch}")
+        return self.steps[bisect_right(self.steps, epoch, key=lambda step: step[0]) - 1][1]

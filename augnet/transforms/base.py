@@ -1,0 +1,214 @@
+"""What a word is: a stateless, differentiable transformation T(x; μ), and its families.
+
+Transform            a word with noise of its own
+├── Switched         a coin: the whole transformation, with probability μ · limit
+└── Graded           a strength, uniform on [0, μ · limit]
+    └── Ranged       a signed strength, uniform on ±μ · limit
+"""
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias
+
+from torch import Generator, Tensor
+
+from augnet import checks
+from augnet.transforms.noise import uniform
+from augnet.transforms.relax import coin
+
+Noise: TypeAlias = Any  # a tensor, or a tuple of tensors, the batch being their first axis
+Magnitude: TypeAlias = float | Tensor
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A kind of input: its name and its axes, of which numbers are fixed sizes."""
+
+    name: str
+    axes: tuple[str, ...]
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether a batch of this shape is of this kind."""
+        if self.axes[-1] == "...":
+            return len(shape) >= len(self.axes) - 1
+        return len(shape) == len(self.axes) and all(
+            not axis.isdigit() or int(axis) == size
+            for axis, size in zip(self.axes, shape, strict=True)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(self.axes)})"
+
+
+IMAGES = Domain("images", ("B", "C", "H", "W"))
+COLOUR_IMAGES = Domain("colour images", ("B", "3", "H", "W"))
+SIGNALS = Domain("signals", ("B", "C", "T"))
+ANYTHING = Domain("batches", ("B", "..."))
+
+
+@dataclass(frozen=True)
+class Transform(ABC):
+    """A word: T(x; μ), the identity at magnitude 0 and at full strength, `limit`, at magnitude 1.
+
+    First the dice, then a pure function: `sample` draws noise that knows nothing of the
+    magnitude, `transform` rolls no dice and is differentiable in `x` and in the magnitude. All
+    noise has the batch as its first axis. Calling the word does both, with its input checked.
+
+    A word has no parameters, no state and no device; it can be printed, compared and hashed.
+    """
+
+    limit: float
+
+    name: ClassVar[str]
+    unit: ClassVar[str]
+    domain: ClassVar[Domain] = ANYTHING
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    """Limits that make sense: above the first, up to the second."""
+    exemptions: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Laws (see tests/test_laws.py) that do not hold for this word, each with the reason."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Kebab-case: FTSurrogate becomes ft-surrogate.
+        humps = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+        cls.name = re.sub(humps, "-", cls.__name__).lower()
+
+    def __post_init__(self) -> None:
+        low, high = self.bounds
+        if not (low < self.limit <= high and math.isfinite(self.limit)):
+            expected = f"above {low:g}" + ("" if math.isinf(high) else f" and up to {high:g}")
+            raise ValueError(f"{self.name} takes a limit {expected} {self.unit}; got {self.limit}")
+
+    @abstractmethod
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Noise:
+        """Roll the dice for a batch, whatever the magnitude."""
+
+    @abstractmethod
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Transform a batch at one magnitude, or at one per sample, given the dice."""
+
+    def strength(self, magnitude: Any) -> Any:
+        """Give a magnitude in physical units (`unit`)."""
+        return magnitude * self.limit
+
+    def describe(self, magnitude: float) -> str:
+        """Give a magnitude in words: `up to 200 samples`."""
+        return f"up to {_quantity(self.strength(magnitude), self.unit)}"
+
+    def check(self, x: Tensor) -> None:
+        """Refuse what is not of this word's domain."""
+        if not self.domain.fits(tuple(x.shape)):
+            raise ValueError(f"{self.name} takes {self.domain}; got shape {tuple(x.shape)}")
+        checks.floats(x, self.name)
+
+    def __call__(
+        self, x: Tensor, magnitude: Magnitude = 1.0, generator: Generator | None = None
+    ) -> Tensor:
+        """Transform each sample with noise of its own."""
+        checks.batch(x, self.name)
+        self.check(x)
+        checks.magnitude(magnitude, x, self.name)
+        return self.transform(x, magnitude, self.sample(x, generator))
+
+
+@dataclass(frozen=True)
+class Switched(Transform):
+    """A coin: the whole transformation or nothing, so that a flip has a magnitude like others."""
+
+    limit: float = 0.5
+
+    unit: ClassVar[str] = "probability"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"exact gradient": "a coin has two outcomes: its gradient is a straight-through one"}
+    )
+
+    @abstractmethod
+    def apply(self, x: Tensor) -> Tensor:
+        """Transform every sample."""
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw one number per sample, to be compared with the probability."""
+        return uniform(x, x.shape[:1], generator)
+
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Transform the samples whose coin shows heads."""
+        tossed = coin(noise, self.strength(per_sample(magnitude, x)))
+        return x.lerp(self.apply(x), spread(tossed, x))
+
+    def describe(self, magnitude: float) -> str:
+        """Give a magnitude in words: `with probability 0.50`."""
+        return f"with probability {self.strength(magnitude):.2f}"
+
+
+@dataclass(frozen=True)
+class Graded(Transform):
+    """A strength that is uniform between nothing and μ · limit."""
+
+    @abstractmethod
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Transform each sample at its own strength, shape (B,), in physical units."""
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw one number in [0, 1) per sample."""
+        return uniform(x, x.shape[:1], generator)
+
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Transform each sample at its own part of the magnitude."""
+        return self.apply(x, self.strength(noise * per_sample(magnitude, x)))
+
+
+@dataclass(frozen=True)
+class Ranged(Graded):
+    """A signed strength that is uniform between −μ · limit and +μ · limit."""
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw one number in [−1, 1) per sample."""
+        return uniform(x, x.shape[:1], generator, -1.0, 1.0)
+
+    def describe(self, magnitude: float) -> str:
+        """Give a magnitude in words: `±45.0°`."""
+        return f"±{_quantity(self.strength(magnitude), self.unit)}"
+
+
+class Multiplicative:
+    """A mixin for ranged words whose strength is a factor between 1 / limit^μ and limit^μ."""
+
+    limit: float
+
+    unit: ClassVar[str] = "times"
+    bounds: ClassVar[tuple[float, float]] = (1.0, math.inf)
+
+    def strength(self, magnitude: Any) -> Any:
+        """Give the factor; a negative magnitude gives its inverse."""
+        return self.limit**magnitude
+
+    def describe(self, magnitude: float) -> str:
+        """Give a magnitude in words: `1.50 times up or down`."""
+        return f"{_quantity(self.strength(magnitude), self.unit)} up or down"
+
+
+def per_sample(value: Magnitude, x: Tensor) -> Tensor:
+    """Give one value, or one per sample, as a tensor of shape (B,) in the type of `x`."""
+    if not isinstance(value, Tensor):
+        return x.new_full(x.shape[:1], value)
+    return value.to(x.dtype).expand(x.shape[0])
+
+
+def spread(values: Tensor, x: Tensor) -> Tensor:
+    """Shape one value per sample so that it broadcasts over the rest of `x`."""
+    return values.reshape(-1, *(1,) * (x.dim() - 1))
+
+
+def take(noise: Noise, rows: Tensor) -> Noise:
+    """Give the noise of some samples of the batch."""
+    return tuple(part[rows] for part in noise) if isinstance(noise, tuple) else noise[rows]
+
+
+def _quantity(strength: float, unit: str) -> str:
+    number = f"{strength:#.3g}".rstrip(".")
+    return number + ("°" if unit == "degrees" else f" {unit}")

@@ -1,0 +1,50 @@
+"""The dice: all randomness of the words comes from here, on the input's device."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor
+
+
+def uniform(
+    like: Tensor,
+    shape: Sequence[int],
+    generator: Generator | None,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> Tensor:
+    """Draw evenly from [low, high)."""
+    _meet(like, generator)
+    draw = torch.rand(tuple(shape), generator=generator, dtype=like.dtype, device=like.device)
+    return draw if (low, high) == (0.0, 1.0) else low + (high - low) * draw
+
+
+def normal(like: Tensor, shape: Sequence[int], generator: Generator | None) -> Tensor:
+    """Draw from the standard normal distribution."""
+    _meet(like, generator)
+    return torch.randn(tuple(shape), generator=generator, dtype=like.dtype, device=like.device)
+
+
+def permutation(like: Tensor, size: int, generator: Generator | None) -> Tensor:
+    """Draw an order of `size` things, all orders being equally likely."""
+    return uniform(like, (size,), generator).argsort()
+
+
+def derangement(like: Tensor, size: int, generator: Generator | None) -> Tensor:
+    """Draw for each of `size` things another one: one random cycle through all of them."""
+    order = permutation(like, size, generator)
+    return torch.empty_like(order).scatter_(0, order, order.roll(1))
+
+
+def categorical(weights: Tensor, size: int, generator: Generator | None) -> Tensor:
+    """Draw `size` indices with the given probabilities, by one uniform number each."""
+    steps = weights.detach().cumsum(0)[:-1]
+    return (uniform(weights, (size, 1), generator) >= steps).sum(1)
+
+
+def _meet(like: Tensor, generator: Generator | None) -> None:
+    if generator is not None and generator.device.type != like.device.type:
+        raise ValueError(
+            f"the generator is on {generator.device} and the input is on {like.device}: "
+            f"make it with torch.Generator(device={like.device.type!r})"
+        )

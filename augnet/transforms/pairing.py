@@ -1,0 +1,32 @@
+"""Words that mix a sample with another one of its batch."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Generator, Tensor
+
+from augnet.transforms.base import Magnitude, Noise, Transform, per_sample, spread
+from augnet.transforms.noise import permutation, uniform
+
+
+@dataclass(frozen=True)
+class SamplePairing(Transform):
+    """Blend each sample with a random one of the batch, which gets up to limit of the weight.
+
+    Inoue 2018. The partner is part of the dice: the batch that it came from is not asked again.
+    """
+
+    limit: float = 0.4
+
+    unit: ClassVar[str] = "of another sample"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
+        """Draw a part of the strength and a partner for each sample."""
+        share = uniform(x, x.shape[:1], generator)
+        return share, x[permutation(x, x.shape[0], generator)]
+
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Blend."""
+        share, partner = noise
+        return x.lerp(partner, spread(self.strength(share * per_sample(magnitude, x)), x))

@@ -1,0 +1,289 @@
+"""Words that act on the sensors of a recording: its channels and where they sit on the head."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
+
+import torch
+from torch import Generator, Tensor
+
+from augnet.transforms.base import (
+    SIGNALS,
+    Domain,
+    Magnitude,
+    Noise,
+    Ranged,
+    Switched,
+    Transform,
+    per_sample,
+)
+from augnet.transforms.noise import uniform
+from augnet.transforms.relax import coin
+
+Position: TypeAlias = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Sensors(Transform):
+    """A word for recordings; `channels` names their channels, in order, where that matters."""
+
+    channels: tuple[str, ...] = field(default=(), kw_only=True)
+
+    domain: ClassVar[Domain] = SIGNALS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.channels, str):
+            raise TypeError(f"{self.name} takes a list of channel names; got {self.channels!r}")
+        object.__setattr__(self, "channels", tuple(self.channels))
+        repeated = sorted({name for name in self.channels if self.channels.count(name) > 1})
+        if repeated:
+            raise ValueError(f"{self.name}: channels named more than once: {', '.join(repeated)}")
+
+    def check(self, x: Tensor) -> None:
+        """Refuse recordings with another number of channels."""
+        super().check(x)
+        if self.channels and x.shape[1] != len(self.channels):
+            raise ValueError(
+                f"{self.name} was built for {len(self.channels)} channels "
+                f"({', '.join(self.channels)}); got {x.shape[1]}, shape {tuple(x.shape)}"
+            )
+
+
+@dataclass(frozen=True)
+class ChannelSymmetry(Sensors, Switched):
+    """Exchange left and right: odd electrodes of the 10-20 system with their even neighbours."""
+
+    limit: float = 0.5
+    channels: tuple[str, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.mirror
+
+    @cached_property
+    def mirror(self) -> tuple[int, ...]:
+        """The position of each channel's mirror image."""
+        return tuple(self._position_of(_opposite(name), name) for name in self.channels)
+
+    def _position_of(self, opposite: str | None, name: str) -> int:
+        if opposite is None:
+            raise ValueError(
+                f"{self.name} cannot tell the side of channel {name!r}: 10-20 names end in an odd "
+                "number (left), an even one (right) or z (middle)"
+            )
+        if opposite not in self.channels:
+            raise ValueError(
+                f"{self.name} needs both sides: {name!r} is there and {opposite!r} is not, "
+                f"among {', '.join(self.channels)}"
+            )
+        return self.channels.index(opposite)
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Take each channel from the other side."""
+        return torch.stack([x[:, side] for side in self.mirror], dim=1)
+
+
+@dataclass(frozen=True)
+class ChannelDropout(Sensors):
+    """Silence each channel with a probability of up to limit."""
+
+    limit: float = 1.0
+
+    unit: ClassVar[str] = "probability"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    exemptions: ClassVar[Mapping[str, str]] = Switched.exemptions
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw one number per channel, to be compared with the probability."""
+        return uniform(x, x.shape[:2], generator)
+
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Silence the channels whose coin shows heads."""
+        probability = self.strength(per_sample(magnitude, x))[:, None]
+        return x * (1 - coin(noise, probability))[..., None]
+
+
+@dataclass(frozen=True)
+class ChannelShuffle(Sensors):
+    """Choose each channel with a probability of up to limit, and permute the chosen ones."""
+
+    limit: float = 1.0
+
+    unit: ClassVar[str] = "probability"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"exact gradient": "a choice is discrete: its gradient is a straight-through one"}
+    )
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
+        """Draw per channel a number to be compared with the probability, and its rank."""
+        return uniform(x, x.shape[:2], generator), uniform(x, x.shape[:2], generator)
+
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Permute; the gradient is that of blending each channel with one drawn from all."""
+        draw, rank = noise
+        probability = self.strength(per_sample(magnitude, x))[:, None]
+        chosen = draw < probability
+        index = torch.arange(x.shape[1], device=x.device).expand_as(rank)
+        # Sort the chosen ones first, once in their own order and once in the order of their
+        # ranks; the others come after them, both times in their own order.
+        places = torch.where(chosen, index, index + x.shape[1]).argsort(1)
+        sources = torch.where(chosen, rank, index + 1.0).argsort(1)
+        source = torch.empty_like(places).scatter(1, places, sources)
+        shuffled = _channels(x, source)
+        blend = (_channels(x, rank.argsort(1)) - x).detach() * probability[..., None]
+        return shuffled + (blend - blend.detach())
+
+
+@dataclass(frozen=True)
+class SensorRotation(Sensors, Ranged):
+    """Turn the cap of electrodes by an angle within ±limit degrees, and read the scalp there.
+
+    The potential between the electrodes is interpolated with spherical splines (Perrin et al.
+    1989). Positions come from MNE's standard 10-20 montage, or are given in `positions`, one
+    (x, y, z) per channel: x to the right ear, y to the nose, z up.
+    """
+
+    limit: float = 30.0
+    channels: tuple[str, ...] = field(kw_only=True)
+    positions: tuple[Position, ...] | None = field(default=None, kw_only=True, repr=False)
+
+    unit: ClassVar[str] = "degrees"
+    axis: ClassVar[int]
+    stiffness: ClassVar[int] = 4
+    terms: ClassVar[int] = 50
+    regularisation: ClassVar[float] = 1e-5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.positions is None:
+            positions = _standard_positions(self.channels, self.name)
+        else:
+            positions = tuple(tuple(float(v) for v in row) for row in self.positions)  # type: ignore[misc]
+        if len(positions) != len(self.channels) or any(len(row) != 3 for row in positions):
+            raise ValueError(
+                f"{self.name} takes one position (x, y, z) per channel: {len(self.channels)} of "
+                f"them; got {positions}"
+            )
+        object.__setattr__(self, "positions", positions)
+
+    @cached_property
+    def sphere(self) -> Tensor:
+        """Electrode positions on the unit sphere, (3, C)."""
+        return torch.nn.functional.normalize(
+            torch.tensor(self.positions, dtype=torch.float64), dim=1
+        ).T.contiguous()
+
+    @cached_property
+    def solver(self) -> Tensor:
+        """The matrix (C, C) from potentials at the electrodes to the coefficients of splines."""
+        count = len(self.channels)
+        system = torch.ones(count + 1, count + 1, dtype=torch.float64)
+        system[:-1, :-1] = self._splines(_cosines(self.sphere, self.sphere))
+        system[:-1, :-1] += self.regularisation * torch.eye(count, dtype=torch.float64)
+        system[-1, -1] = 0
+        return torch.linalg.pinv(system)[:-1, :-1].contiguous()
+
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Add the difference between the potentials under the turned electrodes and the old."""
+        # Regularised splines do not pass through the data; their difference vanishes at rest.
+        sphere, solver = (m.to(x.device, x.dtype) for m in (self.sphere, self.solver))
+        turned = self._turned(sphere, strength.deg2rad()[:, None])
+        rest = self._turned(sphere, torch.zeros_like(strength[:1, None]))
+        change = self._splines(_cosines(turned, sphere)) - self._splines(_cosines(rest, sphere))
+        with torch.autocast(x.device.type, enabled=False):
+            return x + (change @ solver) @ x
+
+    def _turned(self, sphere: Tensor, angle: Tensor) -> Tensor:
+        """Rotate the sphere about the axis by angles (B, 1): (B, 3, C)."""
+        first, second = (self.axis + 1) % 3, (self.axis + 2) % 3
+        rows = [sphere[axis] * torch.ones_like(angle) for axis in range(3)]
+        rows[first] = angle.cos() * sphere[first] - angle.sin() * sphere[second]
+        rows[second] = angle.sin() * sphere[first] + angle.cos() * sphere[second]
+        return torch.stack(rows, dim=1)
+
+    def _splines(self, cosine: Tensor) -> Tensor:
+        """Sum the Legendre series of spherical splines, by Clenshaw's recurrence."""
+        after, beyond = torch.zeros_like(cosine), torch.zeros_like(cosine)
+        for n in range(self.terms, 0, -1):
+            coefficient = (2 * n + 1) / (n * (n + 1)) ** self.stiffness / (4 * math.pi)
+            here = coefficient + (2 * n + 1) / (n + 1) * cosine * after - (n + 1) / (n + 2) * beyond
+            after, beyond = here, after
+        return cosine * after - beyond / 2
+
+
+@dataclass(frozen=True)
+class SensorRotationX(SensorRotation):
+    """Tilt the cap forwards or backwards: turn it about the axis through the ears."""
+
+    axis: ClassVar[int] = 0
+
+
+@dataclass(frozen=True)
+class SensorRotationY(SensorRotation):
+    """Tilt the cap to a side: turn it about the axis through nose and nape."""
+
+    axis: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class SensorRotationZ(SensorRotation):
+    """Turn the cap to the left or to the right: about the vertical axis."""
+
+    axis: ClassVar[int] = 2
+
+
+def _channels(x: Tensor, source: Tensor) -> Tensor:
+    """Take each channel from where `source` (B, C) says."""
+    return x.gather(1, source[..., None].expand_as(x))
+
+
+def _cosines(first: Tensor, second: Tensor) -> Tensor:
+    """Give the cosines between unit vectors (..., 3, C) and (3, C): (..., C, C)."""
+    # Three products and not a matrix product: each value is then the same in every batch.
+    x, y, z = (first[..., axis, :, None] * second[axis] for axis in range(3))
+    return (x + y + z).clamp(-1, 1)
+
+
+def _opposite(name: str) -> str | None:
+    """Give the 10-20 name on the other side of the head; None if there is no telling."""
+    if re.fullmatch(r"[A-Za-z]+z", name):
+        return name
+    numbered = re.fullmatch(r"([A-Za-z]+)([1-9]\d*)", name)
+    if not numbered:
+        return None
+    area, number = numbered[1], int(numbered[2])
+    return f"{area}{number + 1 if number % 2 else number - 1}"
+
+
+def _standard_positions(channels: Sequence[str], who: str) -> tuple[Position, ...]:
+    """Look the channels up in MNE's standard montage, whatever their capitals."""
+    try:
+        import mne
+    except ImportError as error:
+        raise ImportError(
+            f"{who} looks electrodes up in MNE: pip install 'augnet[eeg]', or give positions="
+        ) from error
+    # MNE 1.13 renamed its standard montage after the head that it was measured on.
+    montages = mne.channels.get_builtin_montages()
+    montage = "colin27_1020" if "colin27_1020" in montages else "standard_1020"
+    known = mne.channels.make_standard_montage(montage).get_positions()["ch_pos"]
+    spelling = {name.lower(): name for name in known}
+    unknown = [name for name in channels if name.lower() not in spelling]
+    if unknown:
+        near = get_close_matches(unknown[0].lower(), spelling, n=1)
+        hint = f" (did you mean {spelling[near[0]]!r}?)" if near else ""
+        raise ValueError(
+            f"{who} does not know where {', '.join(map(repr, unknown))} sits{hint}. Known: "
+            f"{', '.join(known)}. For others, give positions=[(x, y, z), ...], one per channel"
+        )
+    return tuple(
+        (float(x), float(y), float(z))
+        for x, y, z in (known[spelling[name.lower()]] for name in channels)
+    )
