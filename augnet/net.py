@@ -64,7 +64,8 @@ class AugNet(nn.Module):
         if not isinstance(output, Tensor) or not output.dim() or len(output) != len(views):
             came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
             raise TypeError(
-                f"the trunk must map ({len(views)}, ...) to a tensor ({len(views)}, ...); got {came}"
+                f"the trunk must give one prediction for each of {len(views)} samples, as a tensor "
+                f"({len(views)}, ...); got {came}"
             )
         return output
 

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Generator, Tensor, nn
@@ -86,7 +87,7 @@ class Schedule:
         if not pairs or any(len(pair) != 2 for pair in pairs):
             raise ValueError(f"a schedule is a number or [[epoch, value], ...]; got {steps}")
         epochs = [epoch for epoch, _ in pairs]
-        if epochs[0] != 0 or any(a >= b for a, b in zip(epochs, epochs[1:], strict=False)):
+        if epochs[0] != 0 or any(a >= b for a, b in pairwise(epochs)):
             raise ValueError(f"a schedule's epochs start at 0 and increase; got {epochs}")
         object.__setattr__(self, "steps", tuple((int(epoch), float(v)) for epoch, v in pairs))
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from augnet import checks
-from augnet.transforms.base import IMAGES
+from augnet.transforms.base import IMAGES, full_precision
 from augnet.transforms.geometry import warp
 from augnet.transforms.noise import uniform
 
@@ -76,11 +76,11 @@ class Augerino(nn.Module):
             raise ValueError(f"Augerino takes {IMAGES}; got shape {tuple(x.shape)}")
         checks.floats(x, "Augerino")
         checks.same_device(self.raw_widths, x, "Augerino")
-        with torch.autocast(x.device.type, enabled=False):
+        with full_precision(x):
             matrix = self.matrix(self.sample(x, generator))
-        # From −1 to 1 is twice the fraction of a side that `warp` takes.
-        linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
-        return warp(x, torch.cat((linear, translation), dim=-1))
+            # From −1 to 1 is twice the fraction of a side that `warp` takes.
+            linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
+            return warp(x, torch.cat((linear, translation), dim=-1))
 
     def __repr__(self) -> str:
         degrees = torch.rad2deg(self.widths[self.names.index("rotate")] / 2)

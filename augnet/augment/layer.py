@@ -7,7 +7,7 @@ from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.transforms import Transform
-from augnet.transforms.base import spread, take
+from augnet.transforms.base import full_precision, spread, take
 from augnet.transforms.noise import categorical
 from augnet.transforms.relax import unit_interval
 
@@ -61,11 +61,11 @@ class AugmentationLayer(nn.Module):
         checks.same_device(self.logits, x, "the layer")
         for transform in self.transforms:
             transform.check(x)
-        if self.training:
-            return self.mix(x, generator)
-        if torch.compiler.is_compiling():
-            return self.pick_by_mask(x, generator)
-        return self.pick(x, generator)
+        view = self.mix if self.training else self.pick
+        if torch.compiler.is_compiling() and not self.training:
+            view = self.pick_by_mask
+        with full_precision(x):
+            return view(x, generator)
 
     def mix(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Sum the views of all words by their weights."""

@@ -10,10 +10,12 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
+import torch
 from torch import Generator, Tensor
 
 from augnet import checks
@@ -112,7 +114,8 @@ class Transform(ABC):
         checks.batch(x, self.name)
         self.check(x)
         checks.magnitude(magnitude, x, self.name)
-        return self.transform(x, magnitude, self.sample(x, generator))
+        with full_precision(x):
+            return self.transform(x, magnitude, self.sample(x, generator))
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,13 @@ class Multiplicative:
     def describe(self, magnitude: float) -> str:
         """Give a magnitude in words: `1.50 times up or down`."""
         return f"{_quantity(self.strength(magnitude), self.unit)} up or down"
+
+
+def full_precision(x: Tensor) -> AbstractContextManager[object]:
+    """Keep autocast, which is for trunks, from rounding positions and phases to eight bits."""
+    kind = x.device.type
+    available = torch.amp.is_autocast_available(kind)
+    return torch.autocast(kind, enabled=False) if available else nullcontext()
 
 
 def per_sample(value: Magnitude, x: Tensor) -> Tensor:

@@ -1,13 +1,10 @@
 """Words that act on the sensors of a recording: its channels and where they sit on the head."""
 
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
@@ -24,8 +21,7 @@ from augnet.transforms.base import (
 )
 from augnet.transforms.noise import uniform
 from augnet.transforms.relax import coin
-
-Position: TypeAlias = tuple[float, float, float]
+from augnet.transforms.scalp import Position, cosines, opposite, splines, standard_positions
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ class ChannelSymmetry(Sensors, Switched):
     @cached_property
     def mirror(self) -> tuple[int, ...]:
         """The position of each channel's mirror image."""
-        return tuple(self._position_of(_opposite(name), name) for name in self.channels)
+        return tuple(self._position_of(opposite(name), name) for name in self.channels)
 
     def _position_of(self, opposite: str | None, name: str) -> int:
         if opposite is None:
@@ -156,14 +152,12 @@ class SensorRotation(Sensors, Ranged):
 
     unit: ClassVar[str] = "degrees"
     axis: ClassVar[int]
-    stiffness: ClassVar[int] = 4
-    terms: ClassVar[int] = 50
     regularisation: ClassVar[float] = 1e-5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.positions is None:
-            positions = _standard_positions(self.channels, self.name)
+            positions = standard_positions(self.channels, self.name)
         else:
             positions = tuple(tuple(float(v) for v in row) for row in self.positions)  # type: ignore[misc]
         if len(positions) != len(self.channels) or any(len(row) != 3 for row in positions):
@@ -185,20 +179,20 @@ class SensorRotation(Sensors, Ranged):
         """The matrix (C, C) from potentials at the electrodes to the coefficients of splines."""
         count = len(self.channels)
         system = torch.ones(count + 1, count + 1, dtype=torch.float64)
-        system[:-1, :-1] = self._splines(_cosines(self.sphere, self.sphere))
+        system[:-1, :-1] = splines(cosines(self.sphere, self.sphere))
         system[:-1, :-1] += self.regularisation * torch.eye(count, dtype=torch.float64)
         system[-1, -1] = 0
         return torch.linalg.pinv(system)[:-1, :-1].contiguous()
 
     def apply(self, x: Tensor, strength: Tensor) -> Tensor:
         """Add the difference between the potentials under the turned electrodes and the old."""
-        # Regularised splines do not pass through the data; their difference vanishes at rest.
-        sphere, solver = (m.to(x.device, x.dtype) for m in (self.sphere, self.solver))
-        turned = self._turned(sphere, strength.deg2rad()[:, None])
-        rest = self._turned(sphere, torch.zeros_like(strength[:1, None]))
-        change = self._splines(_cosines(turned, sphere)) - self._splines(_cosines(rest, sphere))
-        with torch.autocast(x.device.type, enabled=False):
-            return x + (change @ solver) @ x
+        # Regularised splines do not pass through the data, but their difference vanishes at rest.
+        # Their system is ill-conditioned: float64 up to the matrix that mixes the channels.
+        sphere, solver = self.sphere.to(x.device), self.solver.to(x.device)
+        angle = strength.double().deg2rad()[:, None]
+        turned, rest = (self._turned(sphere, a) for a in (angle, torch.zeros_like(angle[:1])))
+        change = splines(cosines(turned, sphere)) - splines(cosines(rest, sphere))
+        return x + (change @ solver).to(x.dtype) @ x
 
     def _turned(self, sphere: Tensor, angle: Tensor) -> Tensor:
         """Rotate the sphere about the axis by angles (B, 1): (B, 3, C)."""
@@ -207,15 +201,6 @@ class SensorRotation(Sensors, Ranged):
         rows[first] = angle.cos() * sphere[first] - angle.sin() * sphere[second]
         rows[second] = angle.sin() * sphere[first] + angle.cos() * sphere[second]
         return torch.stack(rows, dim=1)
-
-    def _splines(self, cosine: Tensor) -> Tensor:
-        """Sum the Legendre series of spherical splines, by Clenshaw's recurrence."""
-        after, beyond = torch.zeros_like(cosine), torch.zeros_like(cosine)
-        for n in range(self.terms, 0, -1):
-            coefficient = (2 * n + 1) / (n * (n + 1)) ** self.stiffness / (4 * math.pi)
-            here = coefficient + (2 * n + 1) / (n + 1) * cosine * after - (n + 1) / (n + 2) * beyond
-            after, beyond = here, after
-        return cosine * after - beyond / 2
 
 
 @dataclass(frozen=True)
@@ -242,48 +227,3 @@ class SensorRotationZ(SensorRotation):
 def _channels(x: Tensor, source: Tensor) -> Tensor:
     """Take each channel from where `source` (B, C) says."""
     return x.gather(1, source[..., None].expand_as(x))
-
-
-def _cosines(first: Tensor, second: Tensor) -> Tensor:
-    """Give the cosines between unit vectors (..., 3, C) and (3, C): (..., C, C)."""
-    # Three products and not a matrix product: each value is then the same in every batch.
-    x, y, z = (first[..., axis, :, None] * second[axis] for axis in range(3))
-    return (x + y + z).clamp(-1, 1)
-
-
-def _opposite(name: str) -> str | None:
-    """Give the 10-20 name on the other side of the head; None if there is no telling."""
-    if re.fullmatch(r"[A-Za-z]+z", name):
-        return name
-    numbered = re.fullmatch(r"([A-Za-z]+)([1-9]\d*)", name)
-    if not numbered:
-        return None
-    area, number = numbered[1], int(numbered[2])
-    return f"{area}{number + 1 if number % 2 else number - 1}"
-
-
-def _standard_positions(channels: Sequence[str], who: str) -> tuple[Position, ...]:
-    """Look the channels up in MNE's standard montage, whatever their capitals."""
-    try:
-        import mne
-    except ImportError as error:
-        raise ImportError(
-            f"{who} looks electrodes up in MNE: pip install 'augnet[eeg]', or give positions="
-        ) from error
-    # MNE 1.13 renamed its standard montage after the head that it was measured on.
-    montages = mne.channels.get_builtin_montages()
-    montage = "colin27_1020" if "colin27_1020" in montages else "standard_1020"
-    known = mne.channels.make_standard_montage(montage).get_positions()["ch_pos"]
-    spelling = {name.lower(): name for name in known}
-    unknown = [name for name in channels if name.lower() not in spelling]
-    if unknown:
-        near = get_close_matches(unknown[0].lower(), spelling, n=1)
-        hint = f" (did you mean {spelling[near[0]]!r}?)" if near else ""
-        raise ValueError(
-            f"{who} does not know where {', '.join(map(repr, unknown))} sits{hint}. Known: "
-            f"{', '.join(known)}. For others, give positions=[(x, y, z), ...], one per channel"
-        )
-    return tuple(
-        (float(x), float(y), float(z))
-        for x, y, z in (known[spelling[name.lower()]] for name in channels)
-    )

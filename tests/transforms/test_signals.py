@@ -1,0 +1,266 @@
+"""Signal words against braindecode, MNE and scipy."""
+
+import braindecode.augmentation.functional as braindecode
+import mne
+import numpy as np
+import pytest
+import scipy.signal
+import torch
+from mne.channels.interpolation import _calc_g
+
+from augnet.transforms import (
+    AmplitudeScale,
+    Bandstop,
+    CentredFTSurrogate,
+    ChannelDropout,
+    ChannelShuffle,
+    ChannelSymmetry,
+    FrequencyShift,
+    FTSurrogate,
+    GaussianNoise,
+    SensorRotationX,
+    SensorRotationY,
+    SensorRotationZ,
+    SignFlip,
+    TimeMask,
+    TimeReverse,
+)
+from augnet.transforms.frequency import hilbert
+from augnet.transforms.scalp import cosines, splines
+
+CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
+
+
+@pytest.fixture
+def x():
+    return torch.randn(5, 6, 300, generator=torch.Generator().manual_seed(0))
+
+
+def test_reversal_and_sign_agree_with_braindecode(x):
+    assert torch.equal(TimeReverse(1.0)(x), braindecode.time_reverse(x, None)[0])
+    assert torch.equal(SignFlip(1.0)(x), braindecode.sign_flip(x, None)[0])
+
+
+def test_time_mask_agrees_with_braindecode(x):
+    word = TimeMask(limit=100)
+    start = torch.tensor([0.0, 10, 50, 120, 200])
+    noise = start / (300 - 80)
+    theirs, _ = braindecode.smooth_time_mask(x, None, start, 80)
+    torch.testing.assert_close(word.transform(x, 0.8, noise), theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_a_mask_longer_than_the_signal_silences_it():
+    view = TimeMask(limit=1000)(torch.ones(3, 2, 64))
+    assert view[..., 8:-8].abs().max() < 1e-3
+
+
+def test_gaussian_noise_has_the_strength_it_says():
+    x = torch.zeros(200, 3, 500)
+    view = GaussianNoise(limit=0.4)(x, torch.tensor([0.25, 0.5] * 100))
+    assert view[::2].std().item() == pytest.approx(0.1, rel=0.01)
+    assert view[1::2].std().item() == pytest.approx(0.2, rel=0.01)
+
+
+def test_amplitudes_go_up_as_often_as_down():
+    factor = AmplitudeScale(limit=3)(torch.ones(5000, 1, 1)).flatten()
+    assert factor.min().item() == pytest.approx(1 / 3, rel=0.01)
+    assert factor.max().item() == pytest.approx(3, rel=0.01)
+    assert factor.log().mean().item() == pytest.approx(0, abs=0.03)
+
+
+def test_frequency_shift_agrees_with_braindecode(x):
+    shift = torch.tensor([-4.0, -1, 0, 0.5, 3])
+    theirs, _ = braindecode.frequency_shift(x, None, shift, 100.0)
+    ours = FrequencyShift(sfreq=100).apply(x, shift)
+    torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("duration", [300, 301, 512, 1])
+def test_the_hilbert_transform_agrees_with_scipy(duration):
+    x = torch.randn(2, 3, duration, dtype=torch.float64)
+    padded = 2 ** int(np.ceil(np.log2(max(duration, 2))))
+    theirs = scipy.signal.hilbert(x.numpy(), N=padded, axis=-1).imag[..., :duration]
+    np.testing.assert_allclose(hilbert(x), theirs, atol=1e-12)
+
+
+def test_a_shifted_sinusoid_is_a_sinusoid_at_the_other_frequency():
+    time = torch.arange(1024) / 128
+    x = torch.sin(2 * torch.pi * 10 * time)[None, None]
+    view = FrequencyShift(sfreq=128).apply(x, torch.tensor([2.5]))
+    spectrum = torch.fft.rfft(view[0, 0]).abs()
+    assert torch.fft.rfftfreq(1024, 1 / 128)[spectrum.argmax()] == 12.5
+
+
+@pytest.mark.parametrize("duration", [300, 301])
+def test_surrogates_agree_with_braindecode(monkeypatch, duration):
+    x = torch.randn(4, 6, duration)
+    word = FTSurrogate()
+    noise = word.sample(x, torch.Generator().manual_seed(3))
+
+    def phases(batch, channels, size, device, random_state):
+        """Lay our phases out as braindecode's: antisymmetric, none at 0 and at Nyquist."""
+        free = 2 * torch.pi * noise[..., 1 : (size + 1) // 2].double()
+        zero = torch.zeros(batch, 1, 1, dtype=torch.float64)
+        middle = [zero] if size % 2 == 0 else []
+        return 1j * torch.cat([zero, free, *middle, -free.flip(-1)], dim=-1)
+
+    monkeypatch.setitem(braindecode._new_random_fft_phase, duration % 2, phases)
+    theirs, _ = braindecode.ft_surrogate(x, None, 0.7, channel_indep=False)
+    torch.testing.assert_close(word.transform(x, 0.7, noise), theirs, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("word", [FTSurrogate(), CentredFTSurrogate()], ids=str)
+def test_surrogates_keep_the_power_of_each_frequency_and_the_mean(word, x):
+    view = word(x)
+    before, after = (torch.fft.rfft(signal).abs() for signal in (x, view))
+    torch.testing.assert_close(after, before, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(view.mean(-1), x.mean(-1), atol=1e-5, rtol=1e-4)
+
+
+def test_surrogates_shift_all_channels_alike(x):
+    twins = x[:, :1].expand(-1, 6, -1)
+    view = FTSurrogate()(twins)
+    torch.testing.assert_close(view, view[:, :1].expand_as(view))
+
+
+def test_centred_phases_have_no_mean_delay():
+    x = torch.randn(2000, 1, 32)
+    one_sided, centred = (word.sample(x).mean() for word in (FTSurrogate(), CentredFTSurrogate()))
+    assert one_sided.item() == pytest.approx(0.5, abs=0.01)
+    assert centred.item() == pytest.approx(0, abs=0.01)
+
+
+def test_bandstop_removes_its_band_and_nothing_else():
+    time = torch.arange(2000) / 100
+    tones = torch.stack([torch.sin(2 * torch.pi * f * time) for f in (10.0, 14.0, 20.0)])
+    word = Bandstop(limit=4, sfreq=100)
+    # The band starts 1 Hz above 0, plus a part of the free space: here from 13 to 15 Hz.
+    noise = torch.tensor([(13 - 1) / (50 - 2 - 2)]).expand(3)
+    view = word.transform(tones[:, None], 0.5, noise)[:, 0]
+    power = view.square().mean(1) / tones.square().mean(1)
+    assert power[1] < 0.01
+    assert power[0] > 0.99
+    assert power[2] > 0.99
+
+
+def test_bandstop_agrees_with_mne_away_from_the_edges():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 1, 6000, generator=generator, dtype=torch.float64)
+    width, centre, sfreq = 4.0, 20.0, 100.0
+    noise = torch.tensor([(centre - width / 2 - 1) / (sfreq / 2 - 2 - width)], dtype=x.dtype)
+    ours = Bandstop(limit=width, sfreq=sfreq).transform(x, 1.0, noise)[0, 0].numpy()
+    theirs = mne.filter.notch_filter(
+        x[0, 0].numpy(), sfreq, centre, notch_widths=width, method="fir", verbose=False
+    )
+
+    def band(signal, low, high):
+        frequency, power = scipy.signal.welch(signal, sfreq, nperseg=1000)
+        return power[(frequency > low) & (frequency < high)].mean()
+
+    for low, high, gain in [(2, 16, 1), (19, 21, 0), (24, 48, 1)]:
+        for filtered in (ours, theirs):
+            ratio = band(filtered, low, high) / band(x[0, 0].numpy(), low, high)
+            assert ratio == pytest.approx(gain, abs=0.05)
+
+
+def test_the_spectrum_must_hold_what_the_word_reaches():
+    with pytest.raises(ValueError, match=r"limit of 5 Hz takes sfreq >= 10 Hz.*got 8"):
+        FrequencyShift(sfreq=8)
+    with pytest.raises(ValueError, match="bandstop with a limit of 2 Hz takes sfreq >= 8 Hz"):
+        Bandstop(sfreq=7)
+
+
+def test_symmetry_agrees_with_braindecode(x):
+    theirs, _ = braindecode.channels_permute(x, None, [1, 0, 3, 2, 5, 4])
+    assert torch.equal(ChannelSymmetry(1.0, channels=CHANNELS)(x), theirs)
+
+
+def test_symmetry_knows_the_ten_twenty_system():
+    word = ChannelSymmetry(1.0, channels=("FT9", "Cz", "FT10", "Fp2", "Fp1"))
+    assert word.mirror == (2, 1, 0, 4, 3)
+    with pytest.raises(ValueError, match="'C3' is there and 'C4' is not"):
+        ChannelSymmetry(channels=("C3", "Cz"))
+    with pytest.raises(ValueError, match="cannot tell the side of channel 'EMG'"):
+        ChannelSymmetry(channels=("C3", "C4", "EMG"))
+
+
+def test_dropout_silences_whole_channels_at_the_rate_it_says():
+    x = torch.ones(2000, 6, 4)
+    view = ChannelDropout()(x, 0.3, torch.Generator().manual_seed(0))
+    assert torch.equal(view[..., :1].expand_as(view), view)
+    assert (view == 0).float().mean().item() == pytest.approx(0.3, abs=0.02)
+
+
+def test_shuffle_permutes_the_chosen_channels_among_themselves():
+    x = torch.arange(7.0)[None, :, None].expand(3000, 7, 2).contiguous()
+    word = ChannelShuffle()
+    draw, rank = word.sample(x, torch.Generator().manual_seed(0))
+    view = word.transform(x, 0.6, (draw, rank))[..., 0]
+    chosen = draw < 0.6
+    assert torch.equal(view.sort(1).values, x[..., 0])
+    assert torch.equal(view[~chosen], x[..., 0][~chosen])
+    # Every order of the chosen channels is as likely as any other.
+    pairs = view[(chosen.sum(1) == 2)], chosen[chosen.sum(1) == 2]
+    swapped = (pairs[0] != x[: len(pairs[0]), :, 0]).any(1)
+    assert swapped.float().mean().item() == pytest.approx(0.5, abs=0.08)
+
+
+def positions():
+    montage = mne.channels.make_standard_montage("colin27_1020").get_positions()["ch_pos"]
+    return np.stack([montage[name] for name in CHANNELS])
+
+
+@pytest.mark.parametrize(
+    ("cls", "axis"), [(SensorRotationX, "x"), (SensorRotationY, "y"), (SensorRotationZ, "z")]
+)
+def test_rotations_agree_with_braindecode(x, cls, axis):
+    angle = torch.tensor([-25.0, -5, 1, 10, 30])
+    sphere = torch.from_numpy(positions()).T.float()
+
+    def theirs(angles):
+        return braindecode.sensors_rotation(x, None, sphere, axis, angles, spherical_splines=True)[
+            0
+        ]
+
+    # Theirs smooths the data a little even at rest; ours adds the change alone.
+    expected = x + theirs(angle) - theirs(torch.zeros(5))
+    ours = cls(channels=CHANNELS).apply(x, angle)
+    torch.testing.assert_close(ours, expected, atol=2e-3, rtol=2e-3)
+
+
+def test_splines_agree_with_mne():
+    cosine = torch.linspace(-1, 1, 101, dtype=torch.float64)
+    theirs = _calc_g(cosine.numpy())
+    np.testing.assert_allclose(splines(cosine), theirs, rtol=1e-9, atol=1e-15)
+
+
+def test_a_full_turn_of_a_ring_brings_each_electrode_to_the_next():
+    # Four electrodes on the equator: a quarter turn about z hands each potential on.
+    ring = ((1.0, 0, 0), (0, 1.0, 0), (-1.0, 0, 0), (0, -1.0, 0))
+    word = SensorRotationZ(90, channels=("e", "n", "w", "s"), positions=ring)
+    x = torch.eye(4, dtype=torch.float64).expand(2, 4, 4)
+    view = word.apply(x, torch.tensor([90.0, -90.0], dtype=x.dtype))
+    # Regularisation, 1e-5 beside a smallest eigenvalue of some 1e-3, takes about a hundredth.
+    torch.testing.assert_close(view[0], x[0].roll(-1, 0), atol=0.03, rtol=0)
+    torch.testing.assert_close(view[1], x[1].roll(1, 0), atol=0.03, rtol=0)
+
+
+def test_an_unknown_electrode_is_named_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"'C33'.*did you mean 'C3'.*Known: Fp1, .*positions="):
+        SensorRotationX(channels=("C33", "C4"))
+
+
+def test_positions_and_channels_are_checked(x):
+    with pytest.raises(ValueError, match=r"one position \(x, y, z\) per channel: 2"):
+        SensorRotationX(channels=("a", "b"), positions=((0.0, 0, 1),))
+    with pytest.raises(ValueError, match="named more than once: C3"):
+        ChannelDropout(channels=("C3", "C3"))
+    with pytest.raises(TypeError, match="list of channel names; got 'C3'"):
+        ChannelDropout(channels="C3")
+    with pytest.raises(ValueError, match=r"built for 2 channels \(C3, C4\); got 6"):
+        ChannelSymmetry(channels=("C3", "C4"))(x)
+
+
+def test_cosines_are_those_of_the_angles():
+    ring = torch.tensor([[1.0, 0.6], [0.0, 0.8], [0.0, 0.0]])
+    torch.testing.assert_close(cosines(ring, ring), torch.tensor([[1.0, 0.6], [0.6, 1.0]]))
