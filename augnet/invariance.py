@@ -14,8 +14,12 @@ from augnet.transforms.noise import derangement
 
 
 def cosine_distance(first: Tensor, second: Tensor) -> Tensor:
-    """Give one minus the cosine between the outputs of each sample."""
-    return 1 - F.cosine_similarity(first.flatten(1), second.flatten(1), dim=1)
+    """Give one minus the cosine between the outputs of each sample.
+
+    As half the squared distance of unit vectors, which is the same and exactly 0 for equal ones.
+    """
+    first, second = (F.normalize(output.flatten(1), dim=1) for output in (first, second))
+    return (first - second).square().sum(1) / 2
 
 
 @torch.no_grad()

@@ -56,16 +56,17 @@ class AugNet(nn.Module):
         for start in range(0, copies, at_once):
             count = min(at_once, copies - start)
             views = torch.cat([self.augment(x, generator) for _ in range(count)])
-            parts += [self._predict(chunk) for chunk in views.split(cap or len(views))]
+            chunks = (views,) if cap is None else views.split(cap)
+            parts += [self._predict(chunk) for chunk in chunks]
         return torch.cat(parts).unflatten(0, (copies, x.shape[0]))
 
     def _predict(self, views: Tensor) -> Tensor:
         output = self.trunk(views)
-        if not isinstance(output, Tensor) or not output.dim() or len(output) != len(views):
+        if not isinstance(output, Tensor) or output.shape[:1] != views.shape[:1]:
             came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
             raise TypeError(
-                f"the trunk must give one prediction for each of {len(views)} samples, as a tensor "
-                f"({len(views)}, ...); got {came}"
+                "the trunk must give one prediction per sample, as a tensor "
+                f"({views.shape[0]}, ...); got {came}"
             )
         return output
 

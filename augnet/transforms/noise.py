@@ -1,6 +1,7 @@
 """The dice: all randomness of the words comes from here, on the input's device."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -14,15 +15,13 @@ def uniform(
     high: float = 1.0,
 ) -> Tensor:
     """Draw evenly from [low, high)."""
-    _meet(like, generator)
-    draw = torch.rand(tuple(shape), generator=generator, dtype=like.dtype, device=like.device)
+    draw = torch.rand(tuple(shape), **_source(like, generator))
     return draw if (low, high) == (0.0, 1.0) else low + (high - low) * draw
 
 
 def normal(like: Tensor, shape: Sequence[int], generator: Generator | None) -> Tensor:
     """Draw from the standard normal distribution."""
-    _meet(like, generator)
-    return torch.randn(tuple(shape), generator=generator, dtype=like.dtype, device=like.device)
+    return torch.randn(tuple(shape), **_source(like, generator))
 
 
 def permutation(like: Tensor, size: int, generator: Generator | None) -> Tensor:
@@ -42,9 +41,14 @@ def categorical(weights: Tensor, size: int, generator: Generator | None) -> Tens
     return (uniform(weights, (size, 1), generator) >= steps).sum(1)
 
 
-def _meet(like: Tensor, generator: Generator | None) -> None:
-    if generator is not None and generator.device.type != like.device.type:
+def _source(like: Tensor, generator: Generator | None) -> dict[str, Any]:
+    """Say where and from what to draw."""
+    source: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
+    if generator is None:  # not even named: a graph with a free batch size cannot take one
+        return source
+    if generator.device.type != like.device.type:
         raise ValueError(
             f"the generator is on {generator.device} and the input is on {like.device}: "
             f"make it with torch.Generator(device={like.device.type!r})"
         )
+    return source | {"generator": generator}

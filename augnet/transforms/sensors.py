@@ -166,6 +166,7 @@ class SensorRotation(Sensors, Ranged):
                 f"them; got {positions}"
             )
         object.__setattr__(self, "positions", positions)
+        _ = self.sphere, self.solver  # now, and never first inside a graph that is being traced
 
     @cached_property
     def sphere(self) -> Tensor:

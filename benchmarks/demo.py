@@ -1,0 +1,84 @@
+"""The demo over many seeds, with its own penalty and with the paper's: results/demo.json.
+
+Which word is selected, and how far from the truth is its range? Resumable: seeds that are in the
+file already are not run again.
+"""
+
+import argparse
+import json
+import os
+import platform
+import runpy
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from rich.progress import track
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "demo.json"
+
+
+def run(demo: dict, seed: int, penalty: str, epochs: int = 50) -> dict[str, object]:
+    """Train once; give what was selected and how far it may go."""
+    torch.manual_seed(seed)
+    data, net = demo["sinusoids"].load(seed), demo["build"]()
+    words = net.augment.transforms
+    tail = list(demo["train"](net, data, epochs, penalty))[-demo["TAIL"] :]
+    selected = max(range(len(words)), key=lambda index: demo["mean"](tail, "weights", index))
+    strength = words[selected].strength(demo["mean"](tail, "magnitudes", selected))
+    return {
+        "penalty": penalty,
+        "seed": seed,
+        "selected": words[selected].name,
+        "weight": round(demo["mean"](tail, "weights", selected), 3),
+        "strength": round(strength, 3),
+        "unit": words[selected].unit,
+        "test accuracy": round(demo["accuracy"](net, data.test.x, data.test.y), 3),
+    }
+
+
+def save(rows: list[dict[str, object]]) -> None:
+    """Write the file at once or not at all."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    )
+    document = {
+        "command": "python benchmarks/demo.py",
+        "commit": commit.stdout.strip(),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
+        "truth": "frequency-shift, 0.5 Hz",
+        "rows": rows,
+    }
+    draft = RESULTS.with_suffix(".tmp")
+    draft.write_text(json.dumps(document, indent=1) + "\n")
+    draft.replace(RESULTS)
+
+
+def main() -> None:
+    """Run what is missing and print the summary."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seeds", type=int, default=10)
+    seeds = options.parse_args().seeds
+    demo = runpy.run_path(str(ROOT / "examples" / "01_sinusoids.py"))
+    rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+    known = {(row["penalty"], row["seed"]) for row in rows}
+    wanted = [(penalty, seed) for penalty in demo["PENALTIES"] for seed in range(seeds)]
+    missing = [run for run in wanted if run not in known]
+    for penalty, seed in track(missing, "running", disable=not sys.stdout.isatty()):
+        rows.append(run(demo, seed, penalty))
+        save(rows)
+    for penalty in demo["PENALTIES"]:
+        mine = [row for row in rows if row["penalty"] == penalty]
+        right = [row["strength"] for row in mine if row["selected"] == "frequency-shift"]
+        print(f"{penalty}: the right word in {len(right)} of {len(mine)} seeds", end="")
+        if right:
+            low, middle, high = min(right), statistics.median(right), max(right)
+            print(f"; ±{middle:.3f} Hz in the median, {low:.3f} to {high:.3f}", end="")
+        print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Learn which transformation leaves the class of a noisy wave alone, and how far.
+
+The data of section 4.2: waves of 2, 4, 6 and 8 Hz, give or take 0.5 Hz. A wave may be shifted by
+another 0.5 Hz before it could as well belong to the next class. Nobody tells the network: it is
+offered three transformations, and learns which one to use and its range together with the classes.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from augnet import AugmentationLayer, AugNet, Schedule, invariance, selective, summary
+from augnet.data import Splits, sinusoids
+from augnet.penalty import displacement
+from augnet.transforms import FrequencyShift, FTSurrogate, GaussianNoise
+from augnet.trunk import SinusoidCNN
+
+SFREQ, TRUTH = 100.0, 0.5
+TAIL = 10  # magnitudes keep moving a little: what was learned is their mean over the last epochs
+
+
+def build() -> AugNet:
+    """Put one layer of three words in front of a small convolutional network."""
+    layer = AugmentationLayer(
+        FrequencyShift(limit=2.0, sfreq=SFREQ),
+        FTSurrogate(limit=0.1 * 2 * torch.pi),
+        GaussianNoise(limit=0.1),
+        magnitude=0.25,
+        temperature=0.5,
+    )
+    return AugNet(layer, SinusoidCNN(width=8, kernel=100), copies=10, train_copies=1)
+
+
+def in_data_space(layer: AugmentationLayer, x: torch.Tensor) -> torch.Tensor:
+    """Let words compete for weight by how far they move the data; each grows in its own range.
+
+    Magnitudes of different words have no common unit: noise at its limit, of magnitude 1, changes
+    these waves less than a shift of half a hertz, of magnitude 0.25, does.
+    """
+    competition = selective(layer.weights, displacement(layer, x))
+    return competition + selective(layer.weights.detach(), layer.magnitudes)
+
+
+PENALTIES = {"data-space": in_data_space, "paper": lambda layer, x: selective(layer)}
+
+
+def train(net: AugNet, data: Splits, epochs: int, penalty: str) -> Iterator[dict[str, object]]:
+    """Train everything together; give one row per epoch."""
+    layer = net.augment
+    optimiser = torch.optim.Adam(net.parameters(), lr=1e-2)
+    penalty_weight = Schedule([[0, 0.5], [max(1, epochs // 2), 0.2]])
+    for epoch in range(epochs):
+        net.train()
+        for rows in torch.randperm(len(data.train.x)).split(32):
+            x, y = data.train.x[rows], data.train.y[rows]
+            task = F.cross_entropy(net(x), y)
+            loss = task + penalty_weight(epoch) * PENALTIES[penalty](layer, x)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        yield {
+            "loss": task.item(),
+            "accuracy": accuracy(net, data.valid.x, data.valid.y),
+            "weights": layer.weights.tolist(),
+            "magnitudes": layer.magnitudes.tolist(),
+        }
+
+
+def mean(rows: list[dict[str, object]], key: str, index: int) -> float:
+    """Average what was learned about a word over some epochs."""
+    return sum(row[key][index] for row in rows) / len(rows)
+
+
+@torch.no_grad()
+def accuracy(net: AugNet, x: torch.Tensor, y: torch.Tensor) -> float:
+    """Give the share of right predictions, averaged over copies."""
+    return (net.eval()(x).argmax(1) == y).float().mean().item()
+
+
+def draw(history: list[dict[str, object]], layer: AugmentationLayer, path: Path) -> None:
+    """Draw weights and ranges over the epochs."""
+    figure, (top, bottom) = plt.subplots(2, sharex=True, figsize=(7, 6), layout="constrained")
+    epochs = range(1, len(history) + 1)
+    for index, word in enumerate(layer.transforms):
+        (line,) = top.plot(
+            epochs, [row["weights"][index] for row in history], lw=2, label=word.name
+        )
+        learned = [row["magnitudes"][index] for row in history]
+        bottom.plot(epochs, learned, color=line.get_color(), lw=2)
+    truth = TRUTH / layer.transforms[0].limit
+    bottom.axhline(truth, color="black", ls=":", lw=1)
+    bottom.annotate(f"truth: ±{TRUTH} Hz", (len(history), truth), (0, 5), ha="right",
+                    textcoords="offset points")  # fmt: skip
+    top.set(ylabel="weight", ylim=(-0.03, 1.03), title="What one augmentation layer learned")
+    bottom.set(xlabel="epoch", ylabel="magnitude (1 = the word's limit)", ylim=(-0.03, 1.03))
+    top.legend(frameon=False)
+    for axis in (top, bottom):
+        axis.spines[["top", "right"]].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Learn, and show what was learned."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--epochs", type=int, default=50)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--penalty", choices=PENALTIES, default="data-space")
+    options.add_argument("--out", type=Path, default=Path("demo-output"))
+    options = options.parse_args()
+
+    torch.manual_seed(options.seed)
+    data, net, console = sinusoids.load(options.seed), build(), Console()
+    layer = net.augment
+    history = []
+    columns = (
+        TextColumn("learning"),
+        BarColumn(),
+        TextColumn("epoch {task.completed}/{task.total}  {task.description}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("", total=options.epochs)
+        for row in train(net, data, options.epochs, options.penalty):
+            history.append(row)
+            leader = layer.transforms[max(range(3), key=row["weights"].__getitem__)].name
+            text = f"loss {row['loss']:.3f}  accuracy {row['accuracy']:.2f}  {leader}"
+            progress.update(bar, advance=1, description=text)
+
+    tail = history[-TAIL:]
+    table = Table("word", "weight", "learned range", "truth", title="What was learned")
+    for index, word in enumerate(layer.transforms):
+        weight, magnitude = (mean(tail, key, index) for key in ("weights", "magnitudes"))
+        truth = f"±{TRUTH:#.3g} Hz" if index == 0 else "harmless"
+        table.add_row(word.name, f"{weight:.2f}", word.describe(magnitude), truth)
+    console.print(table)
+
+    score = summary(invariance(net, FrequencyShift(limit=TRUTH, sfreq=SFREQ), data.test.x))
+    console.print(
+        f"Test accuracy {accuracy(net, data.test.x, data.test.y):.3f}; invariance to shifts of "
+        f"±{TRUTH} Hz {score.median:.3f} (1 is perfect), with {net.copies} copies per wave."
+    )
+    figure = options.out / "sinusoids.png"
+    draw(history, layer, figure)
+    console.print(f"The figure is in {figure}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Wrap your own model, and let it learn how far a bar may turn.
+
+Bars stand or lie, each turned by up to 15° either way. A standing bar that turns by 45° could as
+well be lying, so that another 30° either way leave the answer alone. Nobody tells the network.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from augnet import AugmentationLayer, AugmentationModule, AugNet, selective
+from augnet.transforms import Rotate
+
+torch.manual_seed(0)
+bar = torch.zeros(1, 25, 25)
+bar[:, 4:-4, 11:14] = 1
+y = torch.randint(2, (1024,))
+x = Rotate(limit=15)(torch.where(y[:, None, None, None] == 0, bar, bar.mT))
+
+# Your model: any module. Here a small convolutional network.
+trunk = nn.Sequential(
+    nn.Conv2d(1, 16, 7, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten(),
+    nn.Linear(256, 32), nn.ReLU(), nn.Linear(32, 2),
+)  # fmt: skip
+
+# What augnet adds: a layer of candidate words in front, an average behind, a penalty.
+augment = AugmentationModule([AugmentationLayer(Rotate(limit=90))])
+net = AugNet(augment, trunk, copies=20, train_copies=1)
+
+optimiser = torch.optim.Adam(net.parameters(), lr=5e-3)
+for epoch in range(25):
+    for rows in torch.randperm(len(x)).split(64):
+        loss = F.cross_entropy(net(x[rows]), y[rows]) + 0.2 * selective(net.augment)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    print(f"epoch {epoch + 1:2d}  loss {loss.item():+.3f}  {net.augment}")
+
+print("accuracy", (net.eval()(x).argmax(1) == y).float().mean().item())

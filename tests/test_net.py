@@ -1,0 +1,365 @@
+"""AugNet: copies, chunks, and everything that people do to a module."""
+
+import copy
+import io
+import multiprocessing
+import pickle
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from specimens import CHANNELS, inputs, seeded
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from augnet import (
+    Augerino,
+    AugmentationLayer,
+    AugmentationModule,
+    AugNet,
+    identity,
+    invariance,
+    selective,
+    summary,
+    words,
+)
+from augnet.aggregate import AGGREGATES
+from augnet.transforms import IMAGES, SIGNALS
+
+# Dynamo makes an instance of a custom autograd function, and torch warns that nobody should.
+dynamo = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+
+
+def image_trunk():
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.LazyLinear(5)
+    )
+
+
+def image_net(**settings):
+    torch.manual_seed(0)
+    augment = AugmentationModule(
+        [AugmentationLayer(*words(["rotate", "translate-x", "hue", "horizontal-flip"]))] * 2
+    )
+    net = AugNet(augment, image_trunk(), **settings)
+    net(inputs(IMAGES))  # sizes its lazy layer
+    return net
+
+
+def signal_net(**settings):
+    torch.manual_seed(0)
+    names = ["frequency-shift", "gaussian-noise", "sensor-rotation-x", "channel-shuffle"]
+    augment = AugmentationModule([AugmentationLayer(*words(names, sfreq=100, channels=CHANNELS))])
+    return AugNet(augment, nn.Sequential(nn.Flatten(), nn.Linear(6 * 256, 3)), **settings)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("copies", [1, 3])
+def test_the_output_is_the_aggregate_of_the_trunk_over_copies(aggregate, copies):
+    net = signal_net(aggregate=aggregate, copies=copies).eval()
+    x = inputs(SIGNALS)
+    generator = seeded(1)
+    views = torch.stack([net.trunk(net.augment(x, generator)) for _ in range(copies)])
+    expected = {
+        "values": views.mean(0),
+        "logits": views.mean(0),
+        "log-probabilities": views.log_softmax(-1).mean(0),
+        "probabilities": views.softmax(-1).mean(0).log(),
+    }[aggregate]
+    torch.testing.assert_close(net(x, seeded(1)), expected)
+
+
+def test_aggregates_of_logits_and_of_log_probabilities_are_the_same_classifier():
+    outputs, y = torch.randn(7, 10, 4), torch.randint(4, (10,))
+    losses = [
+        F.cross_entropy(AGGREGATES[name](outputs), y) for name in ("logits", "log-probabilities")
+    ]
+    torch.testing.assert_close(*losses)
+
+
+def test_copies_depend_on_the_mode():
+    net = signal_net(copies=7, train_copies=2)
+    x = inputs(SIGNALS)
+    assert net.train().outputs(x).shape == (2, 8, 3)
+    assert net.eval().outputs(x).shape == (7, 8, 3)
+
+
+@pytest.mark.parametrize("max_batch", [1, 3, 8, 20, 1000])
+def test_chunks_give_the_same_result_and_stay_below_the_cap(max_batch):
+    net = signal_net(copies=5).eval()
+    x = inputs(SIGNALS)
+    whole = net(x, seeded(3))
+    sizes = []
+    net.trunk.register_forward_pre_hook(lambda trunk, args: sizes.append(len(args[0])))
+    net.max_batch = max_batch
+    torch.testing.assert_close(net(x, seeded(3)), whole)
+    assert sum(sizes) == 5 * len(x)
+    assert max(sizes) <= max_batch
+
+
+def test_training_sees_the_whole_batch_at_once():
+    net = image_net(train_copies=3, max_batch=2)
+    sizes = []
+    net.trunk.register_forward_pre_hook(lambda trunk, args: sizes.append(len(args[0])))
+    net(inputs(IMAGES))
+    assert sizes == [24]
+
+
+def test_the_trunk_keeps_its_own_mode():
+    net = image_net().train()
+    net.trunk.eval()
+    norm = net.trunk[1]
+    before = norm.running_mean.clone()
+    net(inputs(IMAGES))
+    assert not net.trunk.training
+    assert torch.equal(norm.running_mean, before)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    batch=st.integers(1, 5),
+    copies=st.integers(1, 4),
+    shape=st.lists(st.integers(1, 6), min_size=0, max_size=4),
+    outputs=st.lists(st.integers(1, 4), min_size=0, max_size=2),
+    max_batch=st.none() | st.integers(1, 9),
+)
+def test_any_shape_in_and_any_shape_out(batch, copies, shape, outputs, max_batch):
+    class Trunk(nn.Module):
+        def forward(self, x):
+            return x.reshape(len(x), -1).mean(1).reshape(-1, *(1,) * len(outputs)) + torch.zeros(
+                outputs
+            )
+
+    augment = AugmentationLayer(*words(["gaussian-noise", "sign-flip", "sample-pairing"]))
+    net = AugNet(augment, Trunk(), copies=copies, max_batch=max_batch).eval()
+    assert net(torch.rand(batch, *shape)).shape == (batch, *outputs)
+
+
+def test_regression_works_like_classification():
+    torch.manual_seed(0)
+    x = torch.randn(256, 5)
+    y = x.abs().sum(1)  # invariant to the sign
+    augment = AugmentationLayer(*words(["sign-flip", "gaussian-noise"]), magnitude=0.5)
+    trunk = nn.Sequential(nn.Linear(5, 64), nn.ReLU(), nn.Linear(64, 1), nn.Flatten(0))
+    net = AugNet(augment, trunk, aggregate="values", copies=4)
+    steps = torch.optim.Adam(net.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(150):
+        loss = F.mse_loss(net(x), y)
+        steps.zero_grad()
+        (loss + 0.1 * selective(net.augment)).backward()
+        steps.step()
+        losses.append(loss.item())
+    assert net(x).shape == (256,)
+    assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.parametrize("augment", [identity, Augerino()], ids=["identity", "augerino"])
+def test_anything_can_be_the_augment(augment):
+    net = AugNet(augment, nn.Sequential(nn.Flatten(), nn.LazyLinear(2)), copies=2).eval()
+    assert net(inputs(IMAGES)).shape == (8, 2)
+
+
+def test_the_state_dict_makes_the_round_trip():
+    net, other = image_net().eval(), image_net().eval()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.normal_()
+    file = io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    x = inputs(IMAGES)
+    assert torch.equal(net(x, seeded(0)), other(x, seeded(0)))
+
+
+@pytest.mark.parametrize("net", [image_net, signal_net])
+def test_copies_and_pickles_predict_the_same(net):
+    net = net(copies=3).eval()
+    x = inputs(IMAGES if hasattr(net.trunk[0], "weight") else SIGNALS)
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert torch.equal(twin(x, seeded(0)), net(x, seeded(0)))
+
+
+class Collate:
+    """Augment in the workers of a loader."""
+
+    def __init__(self, augment):
+        self.augment = augment
+
+    def __call__(self, samples):
+        """Stack the samples and augment them."""
+        with torch.no_grad():
+            return self.augment(torch.stack([x for (x,) in samples]))
+
+
+def test_layers_travel_to_the_workers_of_a_loader():
+    x = inputs(IMAGES)
+    loader = DataLoader(
+        TensorDataset(x),
+        batch_size=4,
+        num_workers=1,
+        collate_fn=Collate(image_net().augment.eval()),
+        multiprocessing_context=multiprocessing.get_context("spawn"),
+    )
+    views = torch.cat(list(loader))
+    assert views.shape == x.shape
+    assert not torch.equal(views, x)
+
+
+def plain_definition(net, monkeypatch):
+    """Make eager evaluation compute all words, as graphs do, so that both roll the same dice."""
+    monkeypatch.setattr(AugmentationLayer, "pick", AugmentationLayer.pick_by_mask)
+    return net
+
+
+@dynamo
+@pytest.mark.parametrize(("make", "domain"), [(image_net, IMAGES), (signal_net, SIGNALS)])
+def test_the_eval_forward_exports_with_a_free_batch_size(make, domain, monkeypatch):
+    net = make(copies=2).eval()
+    batch = {"x": {0: torch.export.Dim("batch", min=2, max=64)}}
+    program = torch.export.export(net, (inputs(domain),), dynamic_shapes=batch).module()
+    for size in (8, 13):
+        x = inputs(domain, size)
+        torch.manual_seed(1)
+        exported = program(x)
+        torch.manual_seed(1)
+        torch.testing.assert_close(exported, plain_definition(net, monkeypatch)(x))
+
+
+@dynamo
+@pytest.mark.parametrize(("make", "domain"), [(image_net, IMAGES), (signal_net, SIGNALS)])
+def test_training_and_eval_compile_to_one_graph(make, domain, monkeypatch):
+    net = make(copies=2)
+    x = inputs(domain)
+    for training in (True, False):
+        torch._dynamo.reset()
+        net.train(training)
+        compiled = torch.compile(net, backend="aot_eager", fullgraph=True)
+        torch.manual_seed(1)
+        one = compiled(x)
+        torch.manual_seed(1)
+        torch.testing.assert_close(one, plain_definition(net, monkeypatch)(x))
+        one.sum().backward()
+
+
+@dynamo
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "domain"), [(image_net, IMAGES), (signal_net, SIGNALS)])
+def test_the_default_compiler_takes_it(make, domain):
+    torch._dynamo.reset()
+    net, x = make(copies=2), inputs(domain)
+    for training in (True, False):
+        assert torch.compile(net.train(training))(x).isfinite().all()
+
+
+def test_autocast_lowers_the_trunk_and_not_the_augment():
+    net = signal_net(copies=2).eval()
+    seen = []
+    net.trunk.register_forward_pre_hook(lambda trunk, args: seen.append(args[0].dtype))
+    x = inputs(SIGNALS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        low = net(x, seeded(0))
+    assert seen == [torch.float32]
+    assert low.dtype == torch.bfloat16
+    torch.testing.assert_close(low.float(), net(x, seeded(0)), atol=0.05, rtol=0.05)
+
+
+def test_bad_settings_are_refused():
+    for wrong in (0, -3, 1.5, True, "4"):
+        for name in ("copies", "train_copies", "max_batch"):
+            with pytest.raises(ValueError, match=f"{name} takes a whole number from 1"):
+                signal_net(**{name: wrong})
+    with pytest.raises(ValueError, match="aggregate is one of values, logits"):
+        signal_net(aggregate="median")
+
+
+def test_bad_input_is_refused_and_nothing_changes():
+    net = image_net().train()
+    x = inputs(IMAGES)
+    before = copy.deepcopy(net.state_dict())
+    nan = x.clone()
+    nan[1, 0] = torch.inf
+    for bad, error, message in [
+        (x[:0], ValueError, "at least one sample; got shape .*: an empty batch"),
+        (torch.tensor(1.0), ValueError, "unsqueeze"),
+        (nan, ValueError, "AugNet takes finite numbers"),
+        (x[0], ValueError, "rotate takes images"),
+        (x.to("meta"), ValueError, "is on cpu and the input is on meta"),
+        (None, TypeError, "AugNet takes a tensor"),
+    ]:
+        with pytest.raises(error, match=message):
+            net(bad)
+    torch.testing.assert_close(net.state_dict(), before, rtol=0, atol=0)
+
+
+def test_a_trunk_must_predict_per_sample():
+    class Mean(nn.Module):
+        def forward(self, x):
+            return x.mean()
+
+    class Pair(nn.Module):
+        def forward(self, x):
+            return x, x
+
+    for trunk, came in ((Mean(), r"got \(\)"), (Pair(), "got tuple")):
+        with pytest.raises(TypeError, match=came):
+            AugNet(identity, trunk)(torch.rand(3, 2))
+
+
+class Group:
+    """A whole finite group as an augment: each call gives the view under its next element."""
+
+    def __init__(self, *elements):
+        self.elements = elements
+        self.next = 0
+
+    def __call__(self, x, generator=None):
+        """Transform by the next element."""
+        self.next += 1
+        return self.elements[(self.next - 1) % len(self.elements)](x)
+
+
+def flips():
+    return Group(
+        *(lambda x, axes=axes: x.flip(axes) for axes in ((), (-1,), (-2,), (-1, -2))),
+    )
+
+
+def quarter_turns():
+    return Group(*(lambda x, k=k: x.rot90(k, (-2, -1)) for k in range(4)))
+
+
+@pytest.mark.parametrize("group", [flips, quarter_turns])
+def test_averaging_over_a_whole_group_makes_any_trunk_invariant(group):
+    """Proposition 1."""
+    torch.manual_seed(0)
+    trunk = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.LazyLinear(5)).double()
+    x = torch.rand(6, 3, 12, 12, dtype=torch.float64)
+    net = AugNet(group(), trunk, copies=4).eval()
+    with torch.no_grad():
+        for element in group().elements:
+            torch.testing.assert_close(net(element(x)), net(x), rtol=1e-12, atol=1e-12)
+        turned = group().elements[1](x)
+        assert not torch.allclose(trunk(turned), trunk(x), atol=1e-3)
+
+
+def test_invariance_grows_with_the_number_of_random_copies():
+    torch.manual_seed(0)
+    (turn,) = words({"word": "rotate", "limit": 180})
+    trunk = nn.Sequential(
+        nn.Conv2d(3, 8, 5), nn.Tanh(), nn.Flatten(), nn.LazyLinear(10, bias=False)
+    )
+    # Round, smooth things, of which a turn loses nothing.
+    across = torch.linspace(-1, 1, 24)
+    disc = (across.square() + across[:, None].square()).mul(-6).exp()
+    x = disc * F.interpolate(torch.randn(64, 3, 4, 4), (24, 24), mode="bicubic") * 5
+    scores = []
+    for copies in (1, 4, 16, 64):
+        net = AugNet(AugmentationLayer(turn, magnitude=1.0), trunk, copies=copies).eval()
+        scores.append(summary(invariance(net, turn, x, seeded(0))).median)
+    assert scores == sorted(scores)
+    assert scores[-1] > 0.9
+    assert scores[0] < 0.6

@@ -1,0 +1,121 @@
+"""Penalties against hand-computed values, and schedules."""
+
+import pytest
+import torch
+from specimens import inputs, seeded
+from torch import nn
+
+from augnet import (
+    Augerino,
+    AugmentationLayer,
+    AugmentationModule,
+    AugNet,
+    Schedule,
+    magnitude_only,
+    selective,
+    words,
+)
+from augnet.penalty import displacement
+from augnet.transforms import IMAGES
+
+
+def test_penalties_of_tensors():
+    w, mu = torch.tensor([0.5, 0.5]), torch.tensor([0.6, 0.8])
+    assert selective(w, mu).item() == pytest.approx(-0.5)  # −‖(0.3, 0.4)‖
+    assert magnitude_only(mu).item() == pytest.approx(-1.0)
+
+
+def test_penalties_read_off_layers_modules_and_nets():
+    layer = AugmentationLayer(*words(["rotate", "hue"]), magnitude=[0.6, 0.8])
+    assert selective(layer).item() == pytest.approx(-0.5)
+    assert magnitude_only(layer).item() == pytest.approx(-1.0)
+    # Layers share one norm: √(0.5² + 0.5²) and √(1 + 1).
+    twice = AugmentationModule([layer, AugmentationLayer(*layer.transforms, magnitude=[0.8, 0.6])])
+    net = AugNet(twice, nn.Flatten())
+    for whole in (twice, net):
+        assert selective(whole).item() == pytest.approx(-(0.5**0.5))
+        assert magnitude_only(whole).item() == pytest.approx(-(2**0.5))
+
+
+def test_augerino_has_magnitudes_and_no_weights():
+    augerino = Augerino([1.0, 2, 2, 2, 4, 1e-9])
+    assert magnitude_only(augerino).item() == pytest.approx(-(29**0.5))
+    with pytest.raises(TypeError, match="Augerino has none: for Augerino use magnitude_only"):
+        selective(augerino)
+
+
+def test_the_gradient_of_the_square_has_the_closed_form():
+    """Section 3.4: with two words, w₂ = 1 − w₁ and S = μ₁² + μ₂², ∂R²/∂w₂ = 2μ₂² − 2 w₁ S.
+
+    The paper prints w₂ in the place of w₁ on the right: the same at uniform weights, where
+    training starts, which is what its argument is about.
+    """
+    for start in (0.2, 0.5, 0.7):
+        w2 = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+        mu = torch.tensor([0.3, 0.9], dtype=torch.float64)
+        squares = mu.square().sum()
+        (gradient,) = torch.autograd.grad(selective(torch.stack([1 - w2, w2]), mu).square(), w2)
+        torch.testing.assert_close(gradient, 2 * mu[1] ** 2 - 2 * (1 - w2.detach()) * squares)
+        if start == 0.5:
+            torch.testing.assert_close(gradient, 2 * mu[1] ** 2 - 2 * w2.detach() * squares)
+            assert gradient > 0  # μ₁ ≤ μ₂: the norm grows with the weight of the stronger word
+
+
+def test_a_layer_that_is_only_penalised_selects_the_word_with_the_highest_magnitude():
+    layer = AugmentationLayer(*words(["rotate", "hue", "scale"]), magnitude=[0.3, 0.5, 0.4])
+    layer.raw_magnitudes.requires_grad_(False)
+    steps = torch.optim.Adam([layer.logits], lr=0.1)
+    for _ in range(200):
+        steps.zero_grad()
+        selective(layer).backward()
+        steps.step()
+    assert layer.weights.argmax() == 1
+    assert layer.weights.max() > 0.99
+
+
+def test_magnitudes_that_start_at_zero_grow_alike():
+    layer = AugmentationLayer(*words(["rotate", "hue"]), magnitude=0.0)
+    for penalty in (selective, magnitude_only):
+        layer.zero_grad()
+        penalty(layer).backward()
+        assert (layer.raw_magnitudes.grad < -0.1).all()
+        assert layer.raw_magnitudes.grad.unique().numel() == 1
+        assert penalty(layer).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(TypeError, match="Flatten has none"):
+        selective(nn.Flatten())
+    with pytest.raises(TypeError, match="Flatten has none"):
+        magnitude_only(nn.Flatten())
+    with pytest.raises(TypeError, match="weights and magnitudes"):
+        selective(torch.ones(2))
+
+
+def test_displacement_is_in_units_of_the_distance_between_samples():
+    layer = AugmentationLayer(
+        *words([{"word": "gaussian-noise", "limit": 1.0}, "rotate"]), magnitude=[0.5, 0.0]
+    )
+    x = torch.randn(500, 3, 12, 12)
+    moved = displacement(layer, x, seeded(0))
+    # Noise of half the standard deviation of the data, whose samples lie √2 apart.
+    assert moved[0].item() == pytest.approx(0.5 / 2**0.5, rel=0.02)
+    assert moved[1] == 0
+    assert not displacement(layer, inputs(IMAGES)).requires_grad
+
+
+def test_schedules_are_data():
+    schedule = Schedule([[0, 0.5], [40, 0.05]])
+    assert [schedule(epoch) for epoch in (0, 39, 40, 300)] == [0.5, 0.5, 0.05, 0.05]
+    assert Schedule(0.2)(17) == 0.2
+    assert schedule == Schedule(((0, 0.5), (40, 0.05)))
+
+
+@pytest.mark.parametrize(
+    "steps", [[], [[1, 0.5]], [[0, 1], [0, 2]], [[0, 1], [5]], [[0, 1], [-3, 2]]]
+)
+def test_bad_schedules_are_refused(steps):
+    with pytest.raises(ValueError, match="a schedule"):
+        Schedule(steps)
+    with pytest.raises(ValueError, match="epochs count from 0; got -1"):
+        Schedule(1)(-1)
