@@ -65,7 +65,7 @@ def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | Non
     let words compete in it, give it to `selective` in the place of the magnitudes.
     """
     views = [
-        transform.transform(x, magnitude, transform.sample(x, generator))
+        transform.view(x, magnitude, generator)
         for transform, magnitude in zip(layer.transforms, layer.magnitudes, strict=True)
     ]
     others = x[derangement(x, len(x), generator)]

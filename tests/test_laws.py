@@ -159,6 +159,14 @@ def test_any_device_will_do_and_nothing_is_read_back_from_it(name):
 
 
 @every_word
+def test_autocast_leaves_words_alone(name):
+    transform, x, _ = draw(name)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        view = transform(x, 0.7, seeded(0))
+    assert torch.equal(view, transform(x, 0.7, seeded(0)))
+
+
+@every_word
 def test_the_batch_costs_no_python_loop(name):
     class Counter(TorchDispatchMode):
         calls = 0
@@ -178,15 +186,21 @@ def test_the_batch_costs_no_python_loop(name):
     assert cost(2) == cost(13)
 
 
+def gentle(transform):
+    """Lower the limit of words that would leave the range of pixels, or turn all the way round."""
+    limits = {"time-mask": 20.0, "frequency-shift": 0.2}
+    enhancements = dict.fromkeys(("brightness", "contrast", "saturation", "sharpness"), 0.2)
+    return replace(transform, limit=(limits | enhancements).get(transform.name, transform.limit))
+
+
 @every_word
 def test_the_gradient_is_exact(name):
-    transform = word(name)
+    transform = gentle(word(name))
     if reason := transform.exemptions.get("exact gradient"):
         pytest.skip(f"{reason}; see test_the_gradient_points_the_right_way")
     # Small inputs, and no kink of a clamp or of an interpolation nearby.
     x = inputs(transform.domain, 3, torch.float64)
     x = 0.2 + 0.6 * x[..., :7, :9] if x.dim() == 4 else x[..., :40]
-    transform = replace(transform, limit=_gentle(transform))
     noise = transform.sample(x, seeded(2))
     magnitude = torch.tensor([0.31, 0.57, 0.83], dtype=torch.float64)
     assert torch.autograd.gradcheck(
@@ -197,27 +211,24 @@ def test_the_gradient_is_exact(name):
     )
 
 
-def _gentle(transform):
-    """Give a limit at which images and signals of the gradient test stay in range."""
-    return {"time-mask": 20.0, "brightness": 0.2, "contrast": 0.2, "saturation": 0.2,
-            "sharpness": 0.2}.get(transform.name, transform.limit)  # fmt: skip
-
-
 @every_word
 def test_the_gradient_points_the_right_way(name):
-    """In expectation over the dice, the distance from the input grows as the gradient says."""
-    transform = word(name)
-    x = inputs(transform.domain, 400, torch.float64)
+    """In expectation over the dice, views go where they go on average as fast as it says."""
+    transform = gentle(word(name))
+    few, throws = inputs(transform.domain, 16, torch.float64), 100
+    x = torch.cat([few] * throws)
     noise = transform.sample(x, seeded(2))
+    far = (transform.transform(x, 0.8, noise) - x).unflatten(0, (throws, 16)).mean(0)
 
-    def distance(magnitude):
-        return (transform.transform(x, magnitude, noise) - x).square().mean()
+    def progress(magnitude):
+        moved = (transform.transform(x, magnitude, noise) - x).unflatten(0, (throws, 16))
+        return (moved * far).mean()
 
     magnitude = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
-    (gradient,) = torch.autograd.grad(distance(magnitude), magnitude)
-    difference = (distance(0.45) - distance(0.35)) / 0.1
+    (gradient,) = torch.autograd.grad(progress(magnitude), magnitude)
+    difference = (progress(0.5) - progress(0.3)) / 0.2
     assert difference > 0
-    assert 0.2 < gradient / difference < 5
+    assert 0.85 < gradient / difference < 1.15
 
 
 @every_word
@@ -261,7 +272,10 @@ def test_the_whole_range_is_drawn_and_both_signs_alike(name):
     assert noise.min() >= low
     assert noise.min() < low + 0.01
     assert 0.99 < noise.max() <= 1
-    assert noise.mean().item() == pytest.approx((low + 1) / 2, abs=0.05)
+    expected = torch.linspace(low, 1, 5)[1:-1]
+    torch.testing.assert_close(
+        noise.quantile(torch.tensor([0.25, 0.5, 0.75])), expected, atol=0.05, rtol=0
+    )
     if isinstance(transform, Ranged):
         up, down = (transform.transform(x[:8], 0.8, s * torch.ones(8)) for s in (1, -1))
         assert not torch.equal(up, down)

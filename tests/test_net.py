@@ -99,6 +99,15 @@ def test_chunks_give_the_same_result_and_stay_below_the_cap(max_batch):
     assert max(sizes) <= max_batch
 
 
+def test_memory_is_flat_in_the_number_of_copies():
+    net = signal_net(copies=6, max_batch=16).eval()
+    order = []
+    net.augment.register_forward_pre_hook(lambda *_: order.append("augment"))
+    net.trunk.register_forward_pre_hook(lambda *_: order.append("trunk"))
+    net(inputs(SIGNALS, batch=8))
+    assert order == ["augment", "augment", "trunk"] * 3
+
+
 def test_training_sees_the_whole_batch_at_once():
     net = image_net(train_copies=3, max_batch=2)
     sizes = []

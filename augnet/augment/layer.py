@@ -73,8 +73,7 @@ class AugmentationLayer(nn.Module):
         for transform, weight, magnitude in zip(
             self.transforms, self.weights, self.magnitudes, strict=True
         ):
-            view = transform.transform(x, magnitude, transform.sample(x, generator))
-            mixture = mixture + weight * view
+            mixture = mixture + weight * transform.view(x, magnitude, generator)
         return mixture
 
     def pick(self, x: Tensor, generator: Generator | None = None) -> Tensor:
@@ -101,11 +100,13 @@ class AugmentationLayer(nn.Module):
         graphs contain.
         """
         choice = categorical(self.weights, x.shape[0], generator)
-        view = x
-        for index, transform in enumerate(self.transforms):
-            other = transform.transform(x, self.magnitudes[index], transform.sample(x, generator))
-            view = torch.where(spread(choice == index, x), other, view)
-        return view
+        picked = x
+        for index, (transform, magnitude) in enumerate(
+            zip(self.transforms, self.magnitudes, strict=True)
+        ):
+            view = transform.view(x, magnitude, generator)
+            picked = torch.where(spread(choice == index, x), view, picked)
+        return picked
 
     def sentence(self) -> str:
         """Say what was learned, the heaviest word first and the weightless left out."""

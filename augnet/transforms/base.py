@@ -115,7 +115,11 @@ class Transform(ABC):
         self.check(x)
         checks.magnitude(magnitude, x, self.name)
         with full_precision(x):
-            return self.transform(x, magnitude, self.sample(x, generator))
+            return self.view(x, magnitude, generator)
+
+    def view(self, x: Tensor, magnitude: Magnitude, generator: Generator | None = None) -> Tensor:
+        """Sample and transform, unchecked: what layers do, having checked their input once."""
+        return self.transform(x, magnitude, self.sample(x, generator))
 
 
 @dataclass(frozen=True)

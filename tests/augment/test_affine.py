@@ -8,7 +8,7 @@ from specimens import seeded
 
 from augnet import Augerino
 from augnet.augment.affine import GENERATORS
-from augnet.transforms import Rotate
+from augnet.transforms import Rotate, TranslateX
 
 
 def only(name: str, width: float) -> Augerino:
@@ -47,6 +47,9 @@ def test_translations_are_a_part_of_the_half_width():
     noise = torch.zeros(1, 6)
     noise[0, 0] = 0.5
     assert layer.matrix(noise)[0, 0, 2].item() == pytest.approx(0.2)
+    x = torch.rand(6, 3, 10, 20)
+    part = layer.sample(x, seeded(0))[:, 0] * 4 * 0.1 / 2
+    torch.testing.assert_close(layer(x, seeded(0)), TranslateX().apply(x, part), atol=1e-4, rtol=0)
 
 
 def test_no_width_is_the_identity():

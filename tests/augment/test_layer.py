@@ -55,6 +55,16 @@ def test_a_layer_learns_two_vectors_and_nothing_else():
     assert layer.magnitudes.tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
 
 
+def test_magnitudes_outside_the_box_are_at_its_border_and_can_come_back():
+    layer = geometric()
+    with torch.no_grad():
+        layer.raw_magnitudes.copy_(torch.tensor([-0.3, 0.4, 1.2, 0.0]))
+    assert layer.magnitudes.tolist() == pytest.approx([0, 0.4, 1, 0])
+    for direction, alive in ((1, [0, 1, 1, 0]), (-1, [1, 1, 0, 1])):
+        (gradient,) = torch.autograd.grad(direction * layer.magnitudes.sum(), layer.raw_magnitudes)
+        assert (gradient != 0).tolist() == [bool(a) for a in alive]
+
+
 def test_temperature_makes_weights_more_decided():
     layers = [geometric(temperature=temperature) for temperature in (1.0, 0.1)]
     for layer in layers:

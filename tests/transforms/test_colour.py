@@ -134,12 +134,32 @@ def test_pixels_stay_in_range_and_the_range_of_others_is_kept():
     assert (view <= wide.clamp(min=1)).all()
 
 
-def test_the_gradient_of_a_soft_threshold_reaches_image_and_magnitude():
-    x = torch.tensor([0.2, 0.75, 0.95], dtype=torch.float64).reshape(1, 1, 1, 3).requires_grad_()
+def test_solarize_has_the_gradient_of_a_soft_threshold():
+    x = torch.linspace(0, 1, 50, dtype=torch.float64).reshape(1, 1, 5, 10).requires_grad_()
     depth = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
-    to_x, to_depth = torch.autograd.grad(Solarize().apply(x, depth).sum(), (x, depth))
-    assert (to_x != 0).all()
-    assert to_depth < 0  # a deeper threshold inverts more bright pixels
+    soft = x + torch.sigmoid(20 * (x - (1 - depth))) * (1 - 2 * x)
+    ours = Solarize().apply(x, depth)
+    assert not torch.allclose(ours, soft)
+    torch.testing.assert_close(
+        torch.autograd.grad((ours * x.detach()).sum(), (x, depth)),
+        torch.autograd.grad((soft * x.detach()).sum(), (x, depth)),
+    )
+
+
+@pytest.mark.parametrize("word", [Posterize(), Equalize()], ids=lambda word: word.name)
+def test_look_up_tables_are_straight_through_to_the_image(photo, word):
+    x = tensor(photo).requires_grad_()
+    cotangent = torch.rand_like(x)
+    (gradient,) = torch.autograd.grad((word(x, 1.0) * cotangent).sum(), x)
+    torch.testing.assert_close(gradient, cotangent)
+
+
+def test_posterize_goes_straight_to_the_rounded_image(photo):
+    x = tensor(photo)
+    bits = torch.tensor([3.0], dtype=torch.float64, requires_grad=True)
+    view = Posterize().apply(x, bits)
+    (gradient,) = torch.autograd.grad((view * x).sum(), bits)
+    torch.testing.assert_close(gradient, ((view - x) * x).sum()[None].detach() / 3)
 
 
 def test_cutout_removes_the_area_that_it_should():
@@ -149,6 +169,8 @@ def test_cutout_removes_the_area_that_it_should():
     torch.testing.assert_close(removed, torch.full((300,), 0.16), atol=0.01, rtol=0)
     # Anywhere in the image: from each border to the other, and nowhere always.
     hit = (1 - view)[:, 0]
+    torch.testing.assert_close(hit.sum(1).amax(1), torch.full((300,), 16.0), atol=0.5, rtol=0)
+    torch.testing.assert_close(hit.sum(2).amax(1), torch.full((300,), 24.0), atol=0.5, rtol=0)
     for border in (hit[:, 1], hit[:, -2], hit[..., 1], hit[..., -2]):
         assert border.max() > 0.5
     assert hit.mean(0).max() < 0.6

@@ -64,8 +64,12 @@ def test_words_move_content_as_their_names_say():
     assert place(TranslateY(), 2 / 9) == (6, 6)
     assert place(Rotate(90), 90) == (2, 4)  # counter-clockwise: from the right to the top
     assert place(ShearX(), 1) == (4, 6)
-    assert place(ShearY(), 1) == (6, 6)
+    assert place(ShearY(), 1) == (6, 6)  # as far down as it is to the right
     assert place(Scale(2), 2) == (4, 8)
+    x = x.mT.contiguous()  # two pixels below the centre
+    assert place(ShearX(), 1) == (6, 6)  # as far to the right as it is down
+    assert place(ShearX(), 0.5) == (6, 5)
+    assert place(ShearY(), 1) == (6, 4)
 
 
 def test_rotation_agrees_with_kornia():
