@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test lint format slow bench clean
 
-demo: .venv/installed-report  ## learn the frequency shift of noisy sinusoids and draw what was learned
+demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids and draw what was learned
 	$(BIN)/python examples/01_sinusoids.py
 
 test: lint  ## lint, types and tests
@@ -22,7 +22,7 @@ format: .venv/installed-dev
 slow: .venv/installed-dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-bench: .venv/installed-report  ## what the README's results were made with; keeps what is done
+bench: .venv/installed-cli  ## what the README's results were made with; keeps what is done
 	$(BIN)/python benchmarks/demo.py
 
 # A stamp per extra: installed once, and again only when the requirements change.

@@ -4,6 +4,9 @@ Everything here is free on an accelerator: shapes and types are known to the hos
 checked without waiting for the device.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 import torch
 from torch import Tensor
 
@@ -73,6 +76,15 @@ def count(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} takes a whole number from 1; got {value!r}")
     return value
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Suggest what was meant by an unknown name, or list what there is."""
+    plain = {word.lower().replace("_", "-"): word for word in known}
+    near = get_close_matches(str(name).lower().replace("_", "-"), plain, n=1)
+    return (
+        f": did you mean {plain[near[0]]!r}?" if near else f". Known: {', '.join(plain.values())}"
+    )
 
 
 def insist(condition: Tensor, message: str) -> None:

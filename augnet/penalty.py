@@ -20,12 +20,7 @@ def selective(weights: Tensor | nn.Module, magnitudes: Tensor | None = None) -> 
     makes each layer select one word.
     """
     if isinstance(weights, nn.Module):
-        layers = [part for part in weights.modules() if isinstance(part, AugmentationLayer)]
-        if not layers:
-            raise TypeError(
-                f"selective reads weights off augmentation layers; {type(weights).__name__} has "
-                "none: for Augerino use magnitude_only"
-            )
+        layers = _layers(weights, "selective")
         product = torch.cat([layer.weights * layer.magnitudes for layer in layers])
     elif magnitudes is None:
         raise TypeError("selective takes weights and magnitudes, or a layer or module with both")
@@ -71,6 +66,28 @@ def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | Non
     others = x[derangement(x, len(x), generator)]
     moved = torch.stack([(view - x).square().mean().sqrt() for view in views])
     return moved / (others - x).square().mean().sqrt()
+
+
+def in_data_space(augment: nn.Module, x: Tensor, generator: Generator | None = None) -> Tensor:
+    """Let words compete for weight by how far they move the data; each grows in its own range.
+
+    −‖w ⊙ stop(d)‖ − ‖stop(w) ⊙ μ‖, where d is the `displacement` of each word.
+    """
+    layers = _layers(augment, "in_data_space")
+    weights = torch.cat([layer.weights for layer in layers])
+    magnitudes = torch.cat([layer.magnitudes for layer in layers])
+    moved = torch.cat([displacement(layer, x, generator) for layer in layers])
+    return selective(weights, moved) + selective(weights.detach(), magnitudes)
+
+
+def _layers(augment: nn.Module, who: str) -> list[AugmentationLayer]:
+    layers = [part for part in augment.modules() if isinstance(part, AugmentationLayer)]
+    if not layers:
+        raise TypeError(
+            f"{who} reads weights off augmentation layers; {type(augment).__name__} has none: "
+            "for Augerino use magnitude_only"
+        )
+    return layers
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from augnet import AugmentationLayer, AugNet, Schedule, invariance, selective, summary
 from augnet.data import Splits, sinusoids
-from augnet.penalty import displacement
+from augnet.penalty import in_data_space
 from augnet.transforms import FrequencyShift, FTSurrogate, GaussianNoise
 from augnet.trunk import SinusoidCNN
 
@@ -38,16 +38,9 @@ def build() -> AugNet:
     return AugNet(layer, SinusoidCNN(width=8, kernel=100), copies=10, train_copies=1)
 
 
-def in_data_space(layer: AugmentationLayer, x: torch.Tensor) -> torch.Tensor:
-    """Let words compete for weight by how far they move the data; each grows in its own range.
-
-    Magnitudes of different words have no common unit: noise at its limit, of magnitude 1, changes
-    these waves less than a shift of half a hertz, of magnitude 0.25, does.
-    """
-    competition = selective(layer.weights, displacement(layer, x))
-    return competition + selective(layer.weights.detach(), layer.magnitudes)
-
-
+# Magnitudes of different words have no common unit: noise at its limit, of magnitude 1, changes
+# these waves less than a shift of half a hertz, of magnitude 0.25, does. So words compete in the
+# space of the data.
 PENALTIES = {"data-space": in_data_space, "paper": lambda layer, x: selective(layer)}
 
 

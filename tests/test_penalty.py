@@ -15,7 +15,7 @@ from augnet import (
     selective,
     words,
 )
-from augnet.penalty import displacement
+from augnet.penalty import displacement, in_data_space
 from augnet.transforms import IMAGES
 
 
@@ -102,6 +102,21 @@ def test_displacement_is_in_units_of_the_distance_between_samples():
     assert moved[0].item() == pytest.approx(0.5 / 2**0.5, rel=0.02)
     assert moved[1] == 0
     assert not displacement(layer, inputs(IMAGES)).requires_grad
+
+
+def test_competition_in_data_space_moves_weights_by_distance_and_magnitudes_alike():
+    layer = AugmentationLayer(
+        *words([{"word": "gaussian-noise", "limit": 0.1}, {"word": "gaussian-noise", "limit": 2}])
+    )
+    x = torch.randn(200, 3, 4)
+    in_data_space(AugmentationModule([layer]), x, seeded(0)).backward()
+    assert layer.logits.grad[1] < 0 < layer.logits.grad[0]  # the stronger word gains weight
+    magnitudes = layer.raw_magnitudes.grad
+    assert magnitudes[0].item() == pytest.approx(magnitudes[1].item())
+    assert (magnitudes < 0).all()
+    moved = displacement(layer, x, seeded(0))
+    expected = selective(layer.weights, moved) + selective(layer)
+    torch.testing.assert_close(in_data_space(layer, x, seeded(0)), expected)
 
 
 def test_schedules_are_data():

@@ -3,5 +3,6 @@
 from augnet.augment.affine import Augerino
 from augnet.augment.layer import AugmentationLayer
 from augnet.augment.module import AugmentationModule, identity
+from augnet.augment.policy import Policy, Step
 
-__all__ = ["Augerino", "AugmentationLayer", "AugmentationModule", "identity"]
+__all__ = ["Augerino", "AugmentationLayer", "AugmentationModule", "Policy", "Step", "identity"]

@@ -7,7 +7,7 @@ from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.transforms import Transform
-from augnet.transforms.base import full_precision, spread, take
+from augnet.transforms.base import full_precision, grouped, spread, take
 from augnet.transforms.noise import categorical
 from augnet.transforms.relax import unit_interval
 
@@ -82,16 +82,15 @@ class AugmentationLayer(nn.Module):
         Which words are needed, and for which samples, is read off the device once per call.
         """
         choice = categorical(self.weights, x.shape[0], generator)
-        counts = choice.bincount(minlength=len(self.transforms)).tolist()
-        order = choice.argsort(stable=True)
+        groups, back = grouped(choice, len(self.transforms))
         views = []
         for transform, magnitude, rows in zip(
-            self.transforms, self.magnitudes, order.split(counts), strict=True
+            self.transforms, self.magnitudes, groups, strict=True
         ):
             if len(rows):
                 noise = take(transform.sample(x, generator), rows)
                 views.append(transform.transform(x[rows], magnitude, noise))
-        return torch.cat(views)[order.argsort()]
+        return torch.cat(views)[back]
 
     def pick_by_mask(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """View each sample under one word, computing all words: no shape depends on the dice.

@@ -7,9 +7,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
 
+from augnet.checks import nearest
 from augnet.transforms.base import (
     ANYTHING,
     COLOUR_IMAGES,
@@ -133,12 +133,12 @@ def _word(spec: Word, shared: Mapping[str, Any]) -> Transform:
         raise ValueError(f"a table needs the key 'word', one of the vocabulary; got {given}")
     name = given.pop("word")
     if name not in VOCABULARY:
-        raise ValueError(f"unknown word {name!r}{_nearest(name, VOCABULARY)}")
+        raise ValueError(f"unknown word {name!r}{nearest(name, VOCABULARY)}")
     cls = VOCABULARY[name]
     known = {field.name: field for field in fields(cls) if field.init}
     for key in given:
         if key not in known:
-            raise ValueError(f"{name} does not take {key!r}{_nearest(key, known)}")
+            raise ValueError(f"{name} does not take {key!r}{nearest(key, known)}")
     given = {key: value for key, value in shared.items() if key in known} | given
     required = [key for key, field in known.items() if field.default is MISSING]
     if missing := [key for key in required if key not in given]:
@@ -146,9 +146,3 @@ def _word(spec: Word, shared: Mapping[str, Any]) -> Transform:
             f"{name} needs {', '.join(missing)}: {{word = {name!r}, {missing[0]} = ...}}"
         )
     return cls(**given)
-
-
-def _nearest(name: object, known: Iterable[str]) -> str:
-    known = list(known)
-    near = get_close_matches(str(name).lower().replace("_", "-"), known, n=1)
-    return f": did you mean {near[0]!r}?" if near else f". Known: {', '.join(known)}"

@@ -223,6 +223,16 @@ def take(noise: Noise, rows: Tensor) -> Noise:
     return tuple(part[rows] for part in noise) if isinstance(noise, tuple) else noise[rows]
 
 
+def grouped(choice: Tensor, count: int) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Give the rows that made each of `count` choices, and the order that undoes the grouping.
+
+    This reads the sizes of the groups off the device, once.
+    """
+    sizes = choice.bincount(minlength=count).tolist()
+    order = choice.argsort(stable=True)
+    return order.split(sizes), order.argsort()
+
+
 def _quantity(strength: float, unit: str) -> str:
     number = f"{strength:#.3g}".rstrip(".")
     return number + ("°" if unit == "degrees" else f" {unit}")

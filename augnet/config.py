@@ -1,0 +1,205 @@
+"""Experiments as data: what a TOML file may say, and how variants change it.
+
+A file in `experiments/` holds our settings; `[protocols.*]` and `[variants.*]` hold only what
+differs. `resolve` merges them, with `--set` on top, into a `Config` in which nothing is implied.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from augnet.checks import nearest
+
+EXPERIMENTS = resources.files("augnet") / "experiments"
+
+
+class Section(BaseModel):
+    """A table whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Named(BaseModel):
+    """A thing of a registry, by name, and the arguments that it takes."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All that was said but the name."""
+        return dict(self.model_extra or {})
+
+
+class Net(Section):
+    """How predictions for several copies become one."""
+
+    aggregate: str = "logits"
+    copies: int = Field(default=20, ge=1)
+    train_copies: int = Field(default=1, ge=1)
+    max_batch: int | None = Field(default=None, ge=1)
+
+
+class Penalty(Section):
+    """What is added to the loss, and its weight over the epochs."""
+
+    name: Literal["none", "selective", "magnitude-only", "data-space"] = "selective"
+    weight: float | list[tuple[int, float]] = 0.0
+
+
+class Training(Section):
+    """How everything is trained together; what is said of the augmentation is for it alone."""
+
+    epochs: int = Field(ge=1)
+    batch_size: int = Field(ge=1)
+    optimiser: Literal["adam", "adamw", "sgd"] = "adam"
+    lr: float = Field(default=1e-3, gt=0)
+    betas: tuple[float, float] = (0.9, 0.999)
+    momentum: float = 0.0
+    weight_decay: float = Field(default=0.0, ge=0)
+    augment_lr: float | None = Field(default=None, gt=0)
+    augment_weight_decay: float = Field(default=0.0, ge=0)
+    schedule: Literal["constant", "cosine"] = "constant"
+    patience: int | None = Field(default=None, ge=1)
+    metric: Literal["accuracy", "balanced_accuracy"] = "accuracy"
+
+
+class Config(Section):
+    """One run, except for its seed: all that decides what comes out."""
+
+    experiment: str
+    variant: str
+    protocol: str
+    data: Named
+    augment: Named
+    trunk: Named
+    net: Net = Net()
+    penalty: Penalty = Penalty()
+    train: Training
+
+
+class Experiment(Section):
+    """A file of `experiments/`: a figure of the paper, its variants, and what it claims."""
+
+    title: str
+    section: str
+    question: str
+    data: dict[str, Any]
+    augment: dict[str, Any]
+    trunk: dict[str, Any]
+    net: dict[str, Any] = {}
+    penalty: dict[str, Any] = {}
+    train: dict[str, Any]
+    protocols: dict[str, dict[str, Any]] = {}
+    variants: dict[str, dict[str, Any]]
+    quick: dict[str, Any] = {}
+    expect: dict[str, Any] = {}
+
+    @property
+    def base(self) -> dict[str, Any]:
+        """What all variants share."""
+        shared = ("data", "augment", "trunk", "net", "penalty", "train")
+        return {key: getattr(self, key) for key in shared}
+
+
+class ConfigError(ValueError):
+    """Something that a user wrote cannot be meant; the message says what and what could be."""
+
+
+def names() -> list[str]:
+    """List the experiments."""
+    files = (file.name for file in EXPERIMENTS.iterdir())
+    return sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml"))
+
+
+def read(name: str) -> Experiment:
+    """Read an experiment of ours by name."""
+    if name not in names():
+        raise ConfigError(f"unknown experiment {name!r}{nearest(name, names())}")
+    return parse((EXPERIMENTS / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+
+
+def parse(text: str, source: str) -> Experiment:
+    """Read an experiment from TOML."""
+    try:
+        return Experiment(**tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source} is not valid TOML: {error}") from None
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {explain(error, Experiment)}") from None
+
+
+def resolve(
+    name: str,
+    experiment: Experiment,
+    variant: str,
+    *,
+    protocol: str = "ours",
+    quick: bool = False,
+    changes: Mapping[str, Any] | None = None,
+) -> Config:
+    """Merge an experiment's settings, protocol, variant and the user's changes into a config."""
+    if variant not in experiment.variants:
+        raise ConfigError(
+            f"{name} has no variant {variant!r}{nearest(variant, experiment.variants)}"
+        )
+    protocols = {"ours": {}, **experiment.protocols}
+    if protocol not in protocols:
+        raise ConfigError(f"{name} has no protocol {protocol!r}{nearest(protocol, protocols)}")
+    settings = merge(experiment.base, protocols[protocol])
+    own = dict(experiment.variants[variant])
+    own_protocols = own.pop("protocols", {})
+    settings = merge(settings, own)
+    settings = merge(settings, own_protocols.get(protocol, {}))
+    if quick:
+        settings = merge(settings, experiment.quick)
+    for key, value in (changes or {}).items():
+        settings = merge(settings, nested(key, value))
+    try:
+        return Config(experiment=name, variant=variant, protocol=protocol, **settings)
+    except ValidationError as error:
+        raise ConfigError(explain(error, Config)) from None
+
+
+def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Change tables key by key; a table that names another thing replaces the whole."""
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            same = value.get("name", old.get("name")) == old.get("name")
+            value = merge(old, value) if same else value
+        merged[key] = value
+    return merged
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """Turn `train.lr`, 0.1 into {"train": {"lr": 0.1}}."""
+    first, _, rest = key.partition(".")
+    return {first: nested(rest, value) if rest else value}
+
+
+def parse_change(text: str) -> tuple[str, Any]:
+    """Read `key=value` from the command line; the value is TOML, or else a plain string."""
+    key, separator, value = text.partition("=")
+    if not (separator and key.strip()):
+        raise ConfigError(f"--set takes key=value, such as train.epochs=10; got {text!r}")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Say in one line what is wrong, and for an unknown key which one is nearest."""
+    problem = error.errors()[0]
+    path = [str(part) for part in problem["loc"]]
+    if problem["type"] != "extra_forbidden":
+        return f"{'.'.join(path)}: {problem['msg']}; got {problem['input']!r}"
+    for part in path[:-1]:
+        model = model.model_fields[part].annotation  # type: ignore[assignment]
+    return f"unknown key {'.'.join(path)!r}{nearest(path[-1], model.model_fields)}"

@@ -1,0 +1,193 @@
+"""The one training loop: everything learns together, one plain row per epoch."""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import torch
+import torch.nn.functional as F
+from lightning_fabric import Fabric
+from torch import Generator, Tensor, nn
+
+from augnet.augment import Augerino, AugmentationLayer
+from augnet.config import Penalty, Training
+from augnet.data import Samples, Splits
+from augnet.net import AugNet
+from augnet.penalty import Schedule, in_data_space, magnitude_only, selective
+
+Row: TypeAlias = dict[str, float]
+
+
+class Trainer:
+    """Train an AugNet; iterate for one row per epoch, or go on from a `state_dict`.
+
+    Three sources of randomness are kept apart, each seeded by `seed`: the order of the samples, the
+    dice of the augmentation, and torch's own (dropout). All are part of the state, so that a run
+    that was interrupted after any epoch ends as if it had not been.
+    """
+
+    def __init__(
+        self,
+        net: AugNet,
+        splits: Splits,
+        settings: Training,
+        penalty: Penalty,
+        seed: int = 0,
+        fabric: Fabric | None = None,
+    ) -> None:
+        self.fabric = fabric or Fabric(accelerator="cpu", devices=1)
+        self.settings, self.penalty, self.seed = settings, penalty, seed
+        self.weight = Schedule(penalty.weight)
+        self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
+        optimiser = _optimiser(net, settings)
+        self.scheduler = _scheduler(optimiser, settings)
+        self.net, self.optimiser = self.fabric.setup(net, optimiser)
+        self.order = Generator().manual_seed(seed)
+        self.dice = Generator(device=self.fabric.device).manual_seed(seed + 1)
+        torch.manual_seed(seed + 2)
+        self.rows: list[Row] = []
+        self.best: dict[str, Tensor] | None = None
+
+    def __iter__(self) -> Iterator[Row]:
+        while not self.done:
+            self.rows.append(self.epoch(len(self.rows)))
+            yield self.rows[-1]
+
+    @property
+    def done(self) -> bool:
+        """Whether all epochs are over, or the validation score has not risen for too long."""
+        if len(self.rows) >= self.settings.epochs:
+            return True
+        patience = self.settings.patience
+        return patience is not None and len(self.rows) - 1 - self.best_epoch >= patience
+
+    @property
+    def best_epoch(self) -> int:
+        """The first epoch with the highest validation score."""
+        scores = [row[f"valid_{self.settings.metric}"] for row in self.rows]
+        return max(range(len(scores)), key=scores.__getitem__) if scores else -1
+
+    def epoch(self, number: int) -> Row:
+        """Go once through the training set, then score validation and test set."""
+        self.net.train()
+        x, y = self.splits.train
+        weight = self.weight(number)
+        rank, world = self.fabric.global_rank, self.fabric.world_size
+        totals = torch.zeros(3, dtype=torch.float64, device=x.device)
+        for batch in torch.randperm(len(x), generator=self.order).split(self.settings.batch_size):
+            rows = batch[rank::world].to(x.device)
+            output = self.net(x[rows], self.dice)
+            task = F.cross_entropy(output, y[rows])
+            penalty = self._penalty(x[rows])
+            self.optimiser.zero_grad()
+            self.fabric.backward(task + weight * penalty)
+            self.optimiser.step()
+            right = (output.argmax(1) == y[rows]).double().mean()
+            sums = torch.stack((task.detach().double(), penalty.detach().double(), right))
+            totals += sums * len(batch) / len(x)
+        self.scheduler.step()
+        totals = self.fabric.all_reduce(totals, reduce_op="mean")  # type: ignore[assignment]
+        row: Row = dict(zip(("task", "penalty", "train_accuracy"), totals.tolist(), strict=True))
+        row = {"epoch": number, "loss": row["task"] + weight * row["penalty"], **row}
+        for part in ("valid", "test"):
+            scores = self.score(getattr(self.splits, part))
+            row |= {f"{part}_{name}": value for name, value in scores.items()}
+        metric = f"valid_{self.settings.metric}"
+        if self.settings.patience and all(row[metric] > other[metric] for other in self.rows):
+            self.best = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
+        return row | learned(self.net)
+
+    @torch.no_grad()
+    def score(self, samples: Samples, batch_size: int = 512) -> Row:
+        """Give accuracy and balanced accuracy, always with the same dice."""
+        self.net.eval()
+        dice = Generator(device=self.fabric.device).manual_seed(self.seed)
+        answers = torch.cat([self.net(x, dice).argmax(1) for x in samples.x.split(batch_size)])
+        right = (answers == samples.y).double()
+        per_class = [right[samples.y == label].mean() for label in samples.y.unique()]
+        return {
+            "accuracy": right.mean().item(),
+            "balanced_accuracy": torch.stack(per_class).mean().item(),
+        }
+
+    def _penalty(self, x: Tensor) -> Tensor:
+        augment = self.net.augment
+        if self.penalty.name == "selective":
+            return selective(augment)
+        if self.penalty.name == "magnitude-only":
+            return magnitude_only(augment)
+        if self.penalty.name == "data-space":
+            return in_data_space(augment, x, self.dice)
+        return x.new_zeros(())
+
+    def finish(self) -> None:
+        """Put the best model in place, where there was a patience; else the last one is it."""
+        if self.best is not None:
+            self.net.load_state_dict(self.best)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give all that is needed to go on, as tensors and plain values."""
+        return {
+            "net": self.net.state_dict(),
+            "best": self.best,
+            "optimiser": self.optimiser.state_dict(),
+            "scheduler": self.scheduler.state_dict(),
+            "order": self.order.get_state(),
+            "dice": self.dice.get_state(),
+            "torch": torch.get_rng_state(),
+            "rows": self.rows,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.net.load_state_dict(state["net"])
+        self.best = state["best"]
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.scheduler.load_state_dict(state["scheduler"])
+        self.order.set_state(state["order"])
+        self.dice.set_state(state["dice"])
+        torch.set_rng_state(state["torch"])
+        self.rows = list(state["rows"])
+
+
+def learned(net: nn.Module) -> Row:
+    """Give what is known about each word, or about each generator of Augerino, as flat values."""
+    row: Row = {}
+    layers = [part for part in net.modules() if isinstance(part, AugmentationLayer)]
+    for number, layer in enumerate(layers, start=1):
+        weights, magnitudes = layer.weights.tolist(), layer.magnitudes.tolist()
+        for word, weight, magnitude in zip(layer.transforms, weights, magnitudes, strict=True):
+            key = f"layer{number}.{word.name}"
+            row |= {f"{key}.weight": weight, f"{key}.magnitude": magnitude}
+            row[f"{key}.strength"] = float(word.strength(magnitude))
+    for part in net.modules():
+        if isinstance(part, Augerino):
+            widths = zip(part.names, part.widths.tolist(), strict=True)
+            row |= {f"augerino.{name}.width": width for name, width in widths}
+    return row
+
+
+def _optimiser(net: AugNet, settings: Training) -> torch.optim.Optimizer:
+    own = list(net.augment.parameters()) if isinstance(net.augment, nn.Module) else []
+    known = {id(parameter) for parameter in own}
+    trunk = [parameter for parameter in net.parameters() if id(parameter) not in known]
+    groups = [
+        {"params": trunk, "lr": settings.lr, "weight_decay": settings.weight_decay},
+        {
+            "params": own,
+            "lr": settings.augment_lr or settings.lr,
+            "weight_decay": settings.augment_weight_decay,
+        },
+    ]
+    groups = [group for group in groups if group["params"]]
+    if settings.optimiser == "sgd":
+        return torch.optim.SGD(groups, momentum=settings.momentum)
+    kind = torch.optim.AdamW if settings.optimiser == "adamw" else torch.optim.Adam
+    return kind(groups, betas=settings.betas)
+
+
+def _scheduler(
+    optimiser: torch.optim.Optimizer, settings: Training
+) -> torch.optim.lr_scheduler.LRScheduler:
+    if settings.schedule == "cosine":
+        return torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.epochs)
+    return torch.optim.lr_scheduler.ConstantLR(optimiser, factor=1.0)
