@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-import torch
 from torch import Tensor
 
 Aggregate: TypeAlias = Callable[[Tensor], Tensor]
@@ -23,12 +22,22 @@ def mean(outputs: Tensor) -> Tensor:
 
 def mean_log_probabilities(outputs: Tensor) -> Tensor:
     """Average the log-probabilities of logits, as the authors' code does."""
-    return outputs.log_softmax(-1).mean(0)
+    return _log_probabilities(outputs).mean(0)
 
 
 def mean_probabilities(outputs: Tensor) -> Tensor:
     """Average the probabilities of logits; the result is the logarithm of that average."""
-    return torch.logsumexp(outputs.log_softmax(-1), dim=0) - math.log(outputs.shape[0])
+    return _log_probabilities(outputs).logsumexp(0) - math.log(outputs.shape[0])
+
+
+def _log_probabilities(outputs: Tensor) -> Tensor:
+    """Normalise over the classes, which are where `F.cross_entropy` has them: (C, B, K, ...)."""
+    if outputs.dim() < 3 or outputs.shape[2] < 2:
+        raise ValueError(
+            "probabilities need two classes or more, (B, K, ...); the trunk gave "
+            f"{tuple(outputs.shape[1:])}: for values, aggregate='values'"
+        )
+    return outputs.log_softmax(2)
 
 
 AGGREGATES: dict[str, Aggregate] = {

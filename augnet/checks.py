@@ -6,6 +6,7 @@ checked without waiting for the device.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor
@@ -50,6 +51,8 @@ def magnitude(value: float | Tensor, x: Tensor, who: str) -> None:
     """Refuse a magnitude outside [0, 1], on another device, or for another number of samples."""
     outside = f"{who} takes a magnitude in [0, 1]"
     if not isinstance(value, Tensor):
+        if not isinstance(value, Real):
+            raise TypeError(f"{outside}, a number or a tensor; got {type(value).__name__}")
         if not 0 <= value <= 1:
             raise ValueError(f"{outside}; got {value}: strengths in physical units go in limit=")
         return
@@ -73,9 +76,9 @@ def same_device(value: Tensor, x: Tensor, whose: str) -> None:
 
 def count(value: int, name: str) -> int:
     """Refuse anything but a whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} takes a whole number from 1; got {value!r}")
-    return value
+    return int(value)
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

@@ -35,6 +35,11 @@ class AugNet(nn.Module):
             if aggregate not in AGGREGATES:
                 raise ValueError(f"aggregate is one of {', '.join(AGGREGATES)}; got {aggregate!r}")
             aggregate = AGGREGATES[aggregate]
+        if not isinstance(trunk, nn.Module) or not callable(augment):
+            raise TypeError(
+                "AugNet takes an augment, which is called with (x, generator), and a trunk, which "
+                f"is a module; got {type(augment).__name__} and {type(trunk).__name__}"
+            )
         self.augment = augment
         self.trunk = trunk
         self.aggregate = aggregate
@@ -50,15 +55,25 @@ class AugNet(nn.Module):
     def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give the trunk's predictions for all copies, (C, B, ...)."""
         copies = self.train_copies if self.training else self.copies
-        cap = None if self.training else self.max_batch
+        # A graph has one size of chunk, or a free batch size: not both.
+        cap = None if self.training or torch.compiler.is_compiling() else self.max_batch
         at_once = copies if cap is None else max(1, cap // x.shape[0])
         parts: list[Tensor] = []
         for start in range(0, copies, at_once):
             count = min(at_once, copies - start)
-            views = torch.cat([self.augment(x, generator) for _ in range(count)])
+            views = torch.cat([self._view(x, generator) for _ in range(count)])
             chunks = (views,) if cap is None else views.split(cap)
             parts += [self._predict(chunk) for chunk in chunks]
         return torch.cat(parts).unflatten(0, (copies, x.shape[0]))
+
+    def _view(self, x: Tensor, generator: Generator | None) -> Tensor:
+        view = self.augment(x, generator)
+        if view.shape[:1] != x.shape[:1]:
+            raise TypeError(
+                f"the augment must give one view per sample; it made {tuple(view.shape)} of "
+                f"{tuple(x.shape)}"
+            )
+        return view
 
     def _predict(self, views: Tensor) -> Tensor:
         output = self.trunk(views)

@@ -4,6 +4,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -21,12 +23,12 @@ def selective(weights: Tensor | nn.Module, magnitudes: Tensor | None = None) -> 
     """
     if isinstance(weights, nn.Module):
         layers = _layers(weights, "selective")
-        product = torch.cat([layer.weights * layer.magnitudes for layer in layers])
-    elif magnitudes is None:
+        weights = torch.cat([layer.weights for layer in layers])
+        if magnitudes is None:
+            magnitudes = torch.cat([layer.magnitudes for layer in layers])
+    if magnitudes is None:
         raise TypeError("selective takes weights and magnitudes, or a layer or module with both")
-    else:
-        product = weights * magnitudes
-    return _minus_norm(product)
+    return _minus_norm(weights * magnitudes)
 
 
 def magnitude_only(magnitudes: Tensor | nn.Module) -> Tensor:
@@ -57,15 +59,20 @@ def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | Non
     """Tell how far each word of a layer moves a batch, as a part of the distance between samples.
 
     Magnitudes of different words have no common unit; this is one, in the space of the data. To
-    let words compete in it, give it to `selective` in the place of the magnitudes.
+    let words compete in it, give it to `selective` in the place of the magnitudes. Samples that do
+    not differ, or a single one, are no measure: then all words are at 0.
     """
+    layer.check(x)
+    if x.shape[0] == 1:
+        return torch.zeros_like(layer.logits)
     views = [
         transform.view(x, magnitude, generator)
         for transform, magnitude in zip(layer.transforms, layer.magnitudes, strict=True)
     ]
     others = x[derangement(x, len(x), generator)]
     moved = torch.stack([(view - x).square().mean().sqrt() for view in views])
-    return moved / (others - x).square().mean().sqrt()
+    apart = (others - x).square().mean().sqrt()
+    return torch.where(apart > 0, moved / apart, 0.0)
 
 
 def in_data_space(augment: nn.Module, x: Tensor, generator: Generator | None = None) -> Tensor:
@@ -100,13 +107,19 @@ class Schedule:
     steps: tuple[tuple[int, float], ...]
 
     def __init__(self, steps: float | Sequence[Sequence[float]]) -> None:
-        pairs = [[0, steps]] if isinstance(steps, int | float) else [list(step) for step in steps]
-        if not pairs or any(len(pair) != 2 for pair in pairs):
-            raise ValueError(f"a schedule is a number or [[epoch, value], ...]; got {steps}")
-        epochs = [epoch for epoch, _ in pairs]
-        if epochs[0] != 0 or any(a >= b for a, b in pairwise(epochs)):
-            raise ValueError(f"a schedule's epochs start at 0 and increase; got {epochs}")
-        object.__setattr__(self, "steps", tuple((int(epoch), float(v)) for epoch, v in pairs))
+        pairs: Any = [(0, steps)] if isinstance(steps, Real) else steps
+        try:
+            mine = tuple((int(epoch), float(value)) for epoch, value in pairs)
+            epochs = [epoch for epoch, _ in mine]
+            whole = epochs == [epoch for epoch, _ in pairs]
+        except (TypeError, ValueError):
+            mine, epochs, whole = (), [], False
+        if not mine or not whole or epochs[0] != 0 or any(a >= b for a, b in pairwise(epochs)):
+            raise ValueError(
+                "a schedule is a number or [[epoch, value], ...], whole epochs that start at 0 and "
+                f"increase; got {steps}"
+            )
+        object.__setattr__(self, "steps", mine)
 
     def __call__(self, epoch: int) -> float:
         """Give the value at an epoch."""

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from specimens import seeded
 from torch import nn
 
-from augnet import invariance, summary
+from augnet import AugmentationLayer, AugNet, invariance, summary
 from augnet.invariance import cosine_distance
-from augnet.transforms import Rotate, SignFlip
+from augnet.transforms import HorizontalFlip, Rotate, SignFlip
 
 
 def test_the_score_is_computed_by_hand():
@@ -55,6 +55,10 @@ def test_it_is_repeatable_and_leaves_no_graph():
     first, again = (invariance(model, Rotate(), x, seeded(2)) for _ in range(2))
     assert torch.equal(first, again)
     assert not first.requires_grad
+    layer = AugmentationLayer(Rotate(), HorizontalFlip()).eval()
+    net = AugNet(layer, model, copies=3).eval()
+    first, again = (invariance(net, layer, x, seeded(2)) for _ in range(2))
+    assert torch.equal(first, again)
 
 
 def test_cosine_distance_is_one_minus_the_cosine_of_all_outputs():
@@ -69,6 +73,8 @@ def test_the_summary_gives_median_and_quantiles():
     scores = torch.arange(101.0) / 100
     median, low, high = summary(scores, coverage=0.5)
     assert (median, low, high) == pytest.approx((0.5, 0.25, 0.75))
+    worst = torch.tensor([-torch.inf, 0.5, 1.0, 1.0])
+    assert summary(worst).median == pytest.approx(0.75)
     with pytest.raises(ValueError, match="coverage lies between 0 and 1; got 75"):
         summary(scores, coverage=75)
 
@@ -76,5 +82,7 @@ def test_the_summary_gives_median_and_quantiles():
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="got a batch of one"):
         invariance(torch.abs, torch.neg, torch.rand(1, 3))
+    with pytest.raises(ValueError, match="several values per sample"):
+        invariance(lambda x: x.mean(1), torch.neg, torch.rand(4, 3))
     with pytest.raises(ValueError, match="NaN"):
         invariance(torch.abs, torch.neg, torch.full((2, 3), torch.nan))

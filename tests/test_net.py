@@ -5,6 +5,7 @@ import io
 import multiprocessing
 import pickle
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -26,7 +27,7 @@ from augnet import (
     words,
 )
 from augnet.aggregate import AGGREGATES
-from augnet.transforms import IMAGES, SIGNALS
+from augnet.transforms import IMAGES, SIGNALS, HorizontalFlip, Rotate, VerticalFlip
 
 # Dynamo makes an instance of a custom autograd function, and torch warns that nobody should.
 dynamo = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
@@ -77,6 +78,15 @@ def test_aggregates_of_logits_and_of_log_probabilities_are_the_same_classifier()
         F.cross_entropy(AGGREGATES[name](outputs), y) for name in ("logits", "log-probabilities")
     ]
     torch.testing.assert_close(*losses)
+
+
+def test_probabilities_are_over_the_classes_of_cross_entropy():
+    pixels = torch.randn(3, 2, 4, 5, 6)  # copies, batch, classes, height, width
+    for name in ("log-probabilities", "probabilities"):
+        assert AGGREGATES[name](pixels[:1]).exp().sum(1).allclose(torch.ones(2, 5, 6))
+        for values in (torch.randn(3, 2), torch.randn(3, 2, 1)):
+            with pytest.raises(ValueError, match="two classes or more"):
+                AGGREGATES[name](values)
 
 
 def test_copies_depend_on_the_mode():
@@ -218,16 +228,10 @@ def test_layers_travel_to_the_workers_of_a_loader():
     assert not torch.equal(views, x)
 
 
-def plain_definition(net, monkeypatch):
-    """Make eager evaluation compute all words, as graphs do, so that both roll the same dice."""
-    monkeypatch.setattr(AugmentationLayer, "pick", AugmentationLayer.pick_by_mask)
-    return net
-
-
 @dynamo
 @pytest.mark.parametrize(("make", "domain"), [(image_net, IMAGES), (signal_net, SIGNALS)])
-def test_the_eval_forward_exports_with_a_free_batch_size(make, domain, monkeypatch):
-    net = make(copies=2).eval()
+def test_the_eval_forward_exports_with_a_free_batch_size(make, domain):
+    net = make(copies=2, max_batch=5).eval()
     batch = {"x": {0: torch.export.Dim("batch", min=2, max=64)}}
     program = torch.export.export(net, (inputs(domain),), dynamic_shapes=batch).module()
     for size in (8, 13):
@@ -235,12 +239,12 @@ def test_the_eval_forward_exports_with_a_free_batch_size(make, domain, monkeypat
         torch.manual_seed(1)
         exported = program(x)
         torch.manual_seed(1)
-        torch.testing.assert_close(exported, plain_definition(net, monkeypatch)(x))
+        torch.testing.assert_close(exported, net(x))
 
 
 @dynamo
 @pytest.mark.parametrize(("make", "domain"), [(image_net, IMAGES), (signal_net, SIGNALS)])
-def test_training_and_eval_compile_to_one_graph(make, domain, monkeypatch):
+def test_training_and_eval_compile_to_one_graph(make, domain):
     net = make(copies=2)
     x = inputs(domain)
     for training in (True, False):
@@ -250,7 +254,7 @@ def test_training_and_eval_compile_to_one_graph(make, domain, monkeypatch):
         torch.manual_seed(1)
         one = compiled(x)
         torch.manual_seed(1)
-        torch.testing.assert_close(one, plain_definition(net, monkeypatch)(x))
+        torch.testing.assert_close(one, net(x))
         one.sum().backward()
 
 
@@ -277,6 +281,7 @@ def test_autocast_lowers_the_trunk_and_not_the_augment():
 
 
 def test_bad_settings_are_refused():
+    assert signal_net(copies=np.int64(3)).copies == 3
     for wrong in (0, -3, 1.5, True, "4"):
         for name in ("copies", "train_copies", "max_batch"):
             with pytest.raises(ValueError, match=f"{name} takes a whole number from 1"):
@@ -313,6 +318,10 @@ def test_a_trunk_must_predict_per_sample():
         def forward(self, x):
             return x, x
 
+    with pytest.raises(TypeError, match="got Linear and function"):
+        AugNet(nn.Linear(2, 2), identity)
+    with pytest.raises(TypeError, match=r"one view per sample; it made \(2, 2\) of \(3, 2\)"):
+        AugNet(lambda x, generator: x[1:], nn.Identity())(torch.rand(3, 2))
     for trunk, came in ((Mean(), r"got \(\)"), (Pair(), "got tuple")):
         with pytest.raises(TypeError, match=came):
             AugNet(identity, trunk)(torch.rand(3, 2))
@@ -333,12 +342,17 @@ class Group:
 
 def flips():
     return Group(
-        *(lambda x, axes=axes: x.flip(axes) for axes in ((), (-1,), (-2,), (-1, -2))),
+        lambda x: x,
+        HorizontalFlip().apply,
+        VerticalFlip().apply,
+        lambda x: VerticalFlip().apply(HorizontalFlip().apply(x)),
     )
 
 
 def quarter_turns():
-    return Group(*(lambda x, k=k: x.rot90(k, (-2, -1)) for k in range(4)))
+    return Group(
+        *(lambda x, k=k: Rotate(270).apply(x, x.new_full(x.shape[:1], 90.0 * k)) for k in range(4))
+    )
 
 
 @pytest.mark.parametrize("group", [flips, quarter_turns])

@@ -28,6 +28,7 @@ def test_penalties_of_tensors():
 def test_penalties_read_off_layers_modules_and_nets():
     layer = AugmentationLayer(*words(["rotate", "hue"]), magnitude=[0.6, 0.8])
     assert selective(layer).item() == pytest.approx(-0.5)
+    assert selective(layer, torch.tensor([0.0, 0.2])).item() == pytest.approx(-0.1)
     assert magnitude_only(layer).item() == pytest.approx(-1.0)
     # Layers share one norm: √(0.5² + 0.5²) and √(1 + 1).
     twice = AugmentationModule([layer, AugmentationLayer(*layer.transforms, magnitude=[0.8, 0.6])])
@@ -102,6 +103,8 @@ def test_displacement_is_in_units_of_the_distance_between_samples():
     assert moved[0].item() == pytest.approx(0.5 / 2**0.5, rel=0.02)
     assert moved[1] == 0
     assert not displacement(layer, inputs(IMAGES)).requires_grad
+    for alike in (x[:1], x[:1].expand(5, -1, -1, -1)):
+        assert displacement(layer, alike).tolist() == [0, 0]
 
 
 def test_competition_in_data_space_moves_weights_by_distance_and_magnitudes_alike():
@@ -127,7 +130,16 @@ def test_schedules_are_data():
 
 
 @pytest.mark.parametrize(
-    "steps", [[], [[1, 0.5]], [[0, 1], [0, 2]], [[0, 1], [5]], [[0, 1], [-3, 2]]]
+    "steps",
+    [
+        [],
+        [[1, 0.5]],
+        [[0, 1], [0, 2]],
+        [[0, 1], [5]],
+        [[0, 1], [-3, 2]],
+        [0, 0.5],
+        [[0, 1], [0.5, 2]],
+    ],
 )
 def test_bad_schedules_are_refused(steps):
     with pytest.raises(ValueError, match="a schedule"):

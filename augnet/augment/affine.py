@@ -12,9 +12,9 @@ from augnet.transforms.base import IMAGES, full_precision
 from augnet.transforms.geometry import warp
 from augnet.transforms.noise import uniform
 
-# Generators of the affine group of the plane, in coordinates from −1 to 1 across the image:
-# rows are ((a, b, right), (c, d, down)), and the third row is zero. Translations are scaled by
-# 0.1, as Benton et al. do.
+# Generators of the affine group of the plane: rows are ((a, b, right), (c, d, down)), and the third
+# row is zero. The linear part acts on pixels, so that a rotation is one on images that are not
+# square too; translations are in halves of a side, scaled by 0.1, as Benton et al. have them.
 GENERATORS = {
     "translate-x": ((0, 0, 0.1), (0, 0, 0)),
     "translate-y": ((0, 0, 0), (0, 0, 0.1)),
@@ -64,7 +64,7 @@ class Augerino(nn.Module):
         return uniform(x, (x.shape[0], len(GENERATORS)), generator, -0.5, 0.5)
 
     def matrix(self, noise: Tensor) -> Tensor:
-        """Give the affine maps (B, 3, 3), in coordinates from −1 to 1."""
+        """Give the affine maps (B, 3, 3), with translations in halves of a side."""
         coefficients = noise * self.widths.to(noise.dtype)
         algebra = (coefficients[..., None, None] * self.generators.to(noise.dtype)).sum(1)
         return torch.linalg.matrix_exp(algebra)
@@ -78,7 +78,7 @@ class Augerino(nn.Module):
         checks.same_device(self.raw_widths, x, "Augerino")
         with full_precision(x):
             matrix = self.matrix(self.sample(x, generator))
-            # From −1 to 1 is twice the fraction of a side that `warp` takes.
+            # Half a side is twice the fraction of a side that `warp` takes.
             linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
             return warp(x, torch.cat((linear, translation), dim=-1))
 

@@ -57,15 +57,19 @@ class AugmentationLayer(nn.Module):
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give each sample a view of its own."""
-        checks.batch(x, "AugmentationLayer")
-        checks.same_device(self.logits, x, "the layer")
-        for transform in self.transforms:
-            transform.check(x)
+        self.check(x)
         view = self.mix if self.training else self.pick
         if torch.compiler.is_compiling() and not self.training:
             view = self.pick_by_mask
         with full_precision(x):
             return view(x, generator)
+
+    def check(self, x: Tensor) -> None:
+        """Refuse what not all words can take."""
+        checks.batch(x, "AugmentationLayer")
+        checks.same_device(self.logits, x, "the layer")
+        for transform in self.transforms:
+            transform.check(x)
 
     def mix(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Sum the views of all words by their weights."""
@@ -79,7 +83,8 @@ class AugmentationLayer(nn.Module):
     def pick(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """View each sample under one word, computing nothing else.
 
-        Which words are needed, and for which samples, is read off the device once per call.
+        Which words are needed, and for which samples, is read off the device once per call. The
+        dice are rolled for all words, so that one seed means one view, in graphs too.
         """
         choice = categorical(self.weights, x.shape[0], generator)
         groups, back = grouped(choice, len(self.transforms))
@@ -87,9 +92,9 @@ class AugmentationLayer(nn.Module):
         for transform, magnitude, rows in zip(
             self.transforms, self.magnitudes, groups, strict=True
         ):
+            noise = transform.sample(x, generator)
             if len(rows):
-                noise = take(transform.sample(x, generator), rows)
-                views.append(transform.transform(x[rows], magnitude, noise))
+                views.append(transform.replay(x[rows], magnitude, take(noise, rows)))
         return torch.cat(views)[back]
 
     def pick_by_mask(self, x: Tensor, generator: Generator | None = None) -> Tensor:
@@ -110,10 +115,11 @@ class AugmentationLayer(nn.Module):
     def sentence(self) -> str:
         """Say what was learned, the heaviest word first and the weightless left out."""
         rows = zip(self.weights.tolist(), self.magnitudes.tolist(), self.transforms, strict=True)
+        heaviest, *others = sorted(rows, key=lambda row: -row[0])
         return " + ".join(
             f"{weight:.2f} × {transform.name} {transform.describe(magnitude)}"
-            for weight, magnitude, transform in sorted(rows, key=lambda row: -row[0])
-            if weight >= 0.01
+            for weight, magnitude, transform in (heaviest, *others)
+            if weight >= min(0.01, heaviest[0])
         )
 
     def __repr__(self) -> str:

@@ -12,6 +12,8 @@ class AugmentationModule(nn.Module):
 
     def __init__(self, layers: Iterable[AugmentationLayer]) -> None:
         super().__init__()
+        if isinstance(layers, nn.Module):
+            raise TypeError("a module takes a list of layers: AugmentationModule([layer])")
         self.layers = nn.ModuleList(layers)
         if not len(self.layers):
             raise ValueError("a module takes at least one layer; to augment nothing: identity")
@@ -24,6 +26,8 @@ class AugmentationModule(nn.Module):
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Pass each sample through all layers."""
+        for layer in self:
+            layer.check(x)  # all of them, before any dice are rolled
         for layer in self:
             x = layer(x, generator)
         return x

@@ -102,10 +102,11 @@ def register(cls: T) -> T:
     """
     if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
         raise TypeError(f"{cls.__name__} must be a frozen dataclass: add @dataclass(frozen=True)")
-    if missing := [name for name in ("unit", "domain") if not hasattr(cls, name)]:
-        raise TypeError(f"{cls.__name__} must say its {' and '.join(missing)}, as class variables")
-    if VOCABULARY.get(cls.name, cls).__qualname__ != cls.__qualname__:
-        raise ValueError(f"{cls.name} is taken by {VOCABULARY[cls.name].__qualname__}")
+    if not hasattr(cls, "unit"):
+        raise TypeError(f"{cls.__name__} must say the unit of its limit, as a class variable")
+    holder = VOCABULARY.get(cls.name, cls)
+    if (holder.__module__, holder.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"{cls.name} is taken by {holder.__module__}.{holder.__qualname__}")
     VOCABULARY[cls.name] = cls
     return cls
 
@@ -118,6 +119,10 @@ def words(specs: Word | Iterable[Word], **shared: Any) -> list[Transform]:
     """
     if isinstance(specs, str | Mapping | Transform):
         specs = [specs]
+    known = {field.name for cls in VOCABULARY.values() for field in fields(cls)} - {"limit"}
+    for key in shared:
+        if key not in known:
+            raise ValueError(f"no word shares {key!r}{nearest(key, sorted(known))}")
     return [_word(spec, shared) for spec in specs]
 
 
@@ -140,8 +145,12 @@ def _word(spec: Word, shared: Mapping[str, Any]) -> Transform:
         if key not in known:
             raise ValueError(f"{name} does not take {key!r}{nearest(key, known)}")
     given = {key: value for key, value in shared.items() if key in known} | given
-    required = [key for key, field in known.items() if field.default is MISSING]
-    if missing := [key for key in required if key not in given]:
+    missing = [
+        key
+        for key, field in known.items()
+        if field.default is MISSING and field.default_factory is MISSING and key not in given
+    ]
+    if missing:
         raise ValueError(
             f"{name} needs {', '.join(missing)}: {{word = {name!r}, {missing[0]} = ...}}"
         )

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
@@ -22,7 +23,7 @@ from augnet import checks
 from augnet.transforms.noise import uniform
 from augnet.transforms.relax import coin
 
-Noise: TypeAlias = Any  # a tensor, or a tuple of tensors, the batch being their first axis
+Noise: TypeAlias = Any  # a tensor or some of them in a tuple, the batch being their first axis
 Magnitude: TypeAlias = float | Tensor
 
 
@@ -70,17 +71,21 @@ class Transform(ABC):
     domain: ClassVar[Domain] = ANYTHING
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     """Limits that make sense: above the first, up to the second."""
+    reach: ClassVar[str] = ""
+    """How a strength is spoken of, before the number: `up to `, `±`."""
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Laws (see tests/test_laws.py) that do not hold for this word, each with the reason."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Kebab-case: FTSurrogate becomes ft-surrogate.
-        humps = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
-        cls.name = re.sub(humps, "-", cls.__name__).lower()
+        if "name" not in vars(cls):  # kebab-case: FTSurrogate becomes ft-surrogate
+            humps = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+            cls.name = re.sub(humps, "-", cls.__name__).lower()
 
     def __post_init__(self) -> None:
         low, high = self.bounds
+        if not isinstance(self.limit, Real):
+            raise TypeError(f"{self.name} takes a number as its limit; got {self.limit!r}")
         if not (low < self.limit <= high and math.isfinite(self.limit)):
             expected = f"above {low:g}" + ("" if math.isinf(high) else f" and up to {high:g}")
             raise ValueError(f"{self.name} takes a limit {expected} {self.unit}; got {self.limit}")
@@ -98,8 +103,12 @@ class Transform(ABC):
         return magnitude * self.limit
 
     def describe(self, magnitude: float) -> str:
-        """Give a magnitude in words: `up to 200 samples`."""
-        return f"up to {_quantity(self.strength(magnitude), self.unit)}"
+        """Give a magnitude in words: `±45.0°`, `up to 4.00 bits`, `with probability 0.50`."""
+        strength = self.strength(magnitude)
+        if self.unit == "probability":
+            return f"with probability {strength:.2f}"
+        number = f"{strength:#.3g}".rstrip(".")
+        return f"{self.reach}{number}{'°' if self.unit == 'degrees' else f' {self.unit}'}"
 
     def check(self, x: Tensor) -> None:
         """Refuse what is not of this word's domain."""
@@ -118,8 +127,18 @@ class Transform(ABC):
             return self.view(x, magnitude, generator)
 
     def view(self, x: Tensor, magnitude: Magnitude, generator: Generator | None = None) -> Tensor:
-        """Sample and transform, unchecked: what layers do, having checked their input once."""
-        return self.transform(x, magnitude, self.sample(x, generator))
+        """Sample and transform: what layers do, having checked their input once."""
+        return self.replay(x, magnitude, self.sample(x, generator))
+
+    def replay(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Transform, and insist that shape and type survive."""
+        view = self.transform(x, magnitude, noise)
+        if view.shape != x.shape or view.dtype != x.dtype:
+            raise TypeError(
+                f"{self.name} made {view.dtype} {tuple(view.shape)} of {x.dtype} "
+                f"{tuple(x.shape)}: a word keeps shape and type"
+            )
+        return view
 
 
 @dataclass(frozen=True)
@@ -147,14 +166,12 @@ class Switched(Transform):
         tossed = coin(noise, self.strength(per_sample(magnitude, x)))
         return x.lerp(self.apply(x), spread(tossed, x))
 
-    def describe(self, magnitude: float) -> str:
-        """Give a magnitude in words: `with probability 0.50`."""
-        return f"with probability {self.strength(magnitude):.2f}"
-
 
 @dataclass(frozen=True)
 class Graded(Transform):
     """A strength that is uniform between nothing and μ · limit."""
+
+    reach: ClassVar[str] = "up to "
 
     @abstractmethod
     def apply(self, x: Tensor, strength: Tensor) -> Tensor:
@@ -173,13 +190,11 @@ class Graded(Transform):
 class Ranged(Graded):
     """A signed strength that is uniform between −μ · limit and +μ · limit."""
 
+    reach: ClassVar[str] = "±"
+
     def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Draw one number in [−1, 1) per sample."""
         return uniform(x, x.shape[:1], generator, -1.0, 1.0)
-
-    def describe(self, magnitude: float) -> str:
-        """Give a magnitude in words: `±45.0°`."""
-        return f"±{_quantity(self.strength(magnitude), self.unit)}"
 
 
 class Multiplicative:
@@ -189,14 +204,11 @@ class Multiplicative:
 
     unit: ClassVar[str] = "times"
     bounds: ClassVar[tuple[float, float]] = (1.0, math.inf)
+    reach: ClassVar[str] = "up or down "
 
     def strength(self, magnitude: Any) -> Any:
         """Give the factor; a negative magnitude gives its inverse."""
         return self.limit**magnitude
-
-    def describe(self, magnitude: float) -> str:
-        """Give a magnitude in words: `1.50 times up or down`."""
-        return f"{_quantity(self.strength(magnitude), self.unit)} up or down"
 
 
 def full_precision(x: Tensor) -> AbstractContextManager[object]:
@@ -220,7 +232,10 @@ def spread(values: Tensor, x: Tensor) -> Tensor:
 
 def take(noise: Noise, rows: Tensor) -> Noise:
     """Give the noise of some samples of the batch."""
-    return tuple(part[rows] for part in noise) if isinstance(noise, tuple) else noise[rows]
+    if isinstance(noise, tuple | list):
+        parts = [take(part, rows) for part in noise]
+        return type(noise)(*parts) if hasattr(noise, "_fields") else type(noise)(parts)
+    return None if noise is None else noise[rows]
 
 
 def grouped(choice: Tensor, count: int) -> tuple[tuple[Tensor, ...], Tensor]:
@@ -231,8 +246,3 @@ def grouped(choice: Tensor, count: int) -> tuple[tuple[Tensor, ...], Tensor]:
     sizes = choice.bincount(minlength=count).tolist()
     order = choice.argsort(stable=True)
     return order.split(sizes), order.argsort()
-
-
-def _quantity(strength: float, unit: str) -> str:
-    number = f"{strength:#.3g}".rstrip(".")
-    return number + ("°" if unit == "degrees" else f" {unit}")

@@ -130,15 +130,16 @@ class Solarize(Graded):
     domain: ClassVar[Domain] = IMAGES
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"exact gradient": "a threshold is a step: its gradient is that of a soft one"}
+        {"exact gradient": "a threshold is a step: its gradient is that of a soft step"}
     )
 
     def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Invert by a hard step, with the gradient of a soft one."""
+        """Invert by a hard step, with the gradient of a soft one in its depth."""
         depth = spread(strength, x)
-        above = x - (1 - depth)
+        above = x.detach() - (1 - depth)
         inverted = torch.where((above >= 0) & (depth > 0), 1 - x, x)
-        return straight_through(inverted, x + torch.sigmoid(20 * above) * (1 - 2 * x))
+        soft = torch.sigmoid(20 * above) * (1 - 2 * x.detach())
+        return inverted + (soft - soft.detach())
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,8 @@ class Autocontrast(Switched):
         """Map the darkest pixel to black and the brightest to white."""
         low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
         width = high - low
-        return torch.where(width > 0, (x - low) / torch.where(width > 0, width, 1.0), x)
+        uneven = width >= 1 / LEVELS  # less is rounding, not contrast
+        return torch.where(uneven, (x - low) / torch.where(uneven, width, 1.0), x)
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,8 @@ class Cutout(Transform):
 
 def _within_range(y: Tensor, x: Tensor) -> Tensor:
     """Clamp to [0, 1], or to where the input itself was if that is outside."""
-    return torch.minimum(torch.maximum(y, x.clamp(max=0)), x.clamp(min=1))
+    x = x.detach()
+    return y.clamp(min=x.clamp(max=0), max=x.clamp(min=1))
 
 
 def _luma(x: Tensor) -> Tensor:

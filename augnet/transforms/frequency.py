@@ -6,6 +6,7 @@ through the Fourier transform and changing nothing is exact.
 
 import math
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import ClassVar
 
 import torch
@@ -38,10 +39,10 @@ class Spectral(Transform):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.sfreq) and self.limit + self.margin <= self.sfreq / 2):
+        if not (isinstance(self.sfreq, Real) and self.limit + self.margin <= self.sfreq / 2):
             raise ValueError(
                 f"{self.name} with a limit of {self.limit:g} Hz takes sfreq >= "
-                f"{2 * (self.limit + self.margin):g} Hz, twice what it reaches; got {self.sfreq:g}"
+                f"{2 * (self.limit + self.margin):g} Hz, twice what it reaches; got {self.sfreq}"
             )
 
 
@@ -95,6 +96,7 @@ class FTSurrogate(Transform):
     unit: ClassVar[str] = "radians"
     domain: ClassVar[Domain] = SIGNALS
     bounds: ClassVar[tuple[float, float]] = (0.0, 2 * math.pi)
+    reach: ClassVar[str] = "up to "
 
     def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Draw a part of the strength for each frequency."""
@@ -112,11 +114,16 @@ class FTSurrogate(Transform):
 
 @dataclass(frozen=True)
 class CentredFTSurrogate(FTSurrogate):
-    """Add random phases within ±limit / 2: like ft-surrogate, without the mean delay."""
+    """Add to each frequency a random phase within ±limit radians: no delay in the mean."""
+
+    limit: float = math.pi
+
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.pi)
+    reach: ClassVar[str] = "±"
 
     def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Draw a signed part of the strength for each frequency."""
-        return super().sample(x, generator) - 0.5
+        return 2 * super().sample(x, generator) - 1
 
 
 def hilbert(x: Tensor) -> Tensor:
@@ -125,5 +132,6 @@ def hilbert(x: Tensor) -> Tensor:
     padded = max(2, 2 ** math.ceil(math.log2(duration)))
     spectrum = torch.fft.rfft(x, n=padded)
     index = torch.arange(padded // 2 + 1, device=x.device)
-    turn = ((index > 0) & (2 * index < padded)) * -1j
-    return torch.fft.irfft(spectrum * turn, n=padded)[..., :duration]
+    free = (index > 0) & (2 * index < padded)
+    turned = torch.complex(spectrum.imag * free, -spectrum.real * free)
+    return torch.fft.irfft(turned, n=padded)[..., :duration]

@@ -42,6 +42,9 @@ def warp(
         dim=-1,
     )
     warped = F.grid_sample(x, grid, interpolation, padding, align_corners=False)
+    if interpolation == "nearest" and torch.is_grad_enabled():  # which has no gradient of its own
+        smooth = F.grid_sample(x, grid, "bilinear", padding, align_corners=False)
+        warped = straight_through(warped, smooth)
     still = (matrix == torch.eye(2, 3, dtype=matrix.dtype, device=matrix.device)).all(2).all(1)
     return torch.where(still[:, None, None, None], straight_through(x, warped), warped)
 

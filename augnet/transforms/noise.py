@@ -31,6 +31,8 @@ def permutation(like: Tensor, size: int, generator: Generator | None) -> Tensor:
 
 def derangement(like: Tensor, size: int, generator: Generator | None) -> Tensor:
     """Draw for each of `size` things another one: one random cycle through all of them."""
+    if size < 2:
+        raise ValueError(f"pairs need two samples or more; got a batch of {size}")
     order = permutation(like, size, generator)
     return torch.empty_like(order).scatter_(0, order, order.roll(1))
 
@@ -46,6 +48,11 @@ def _source(like: Tensor, generator: Generator | None) -> dict[str, Any]:
     source: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
     if generator is None:  # not even named: a graph with a free batch size cannot take one
         return source
+    if not isinstance(generator, Generator):
+        raise TypeError(
+            f"generator takes a torch.Generator; got {generator!r}: "
+            "torch.Generator().manual_seed(0)"
+        )
     if generator.device.type != like.device.type:
         raise ValueError(
             f"the generator is on {generator.device} and the input is on {like.device}: "

@@ -20,6 +20,7 @@ class SamplePairing(Transform):
 
     unit: ClassVar[str] = "of another sample"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    reach: ClassVar[str] = "up to "
 
     def sample(self, x: Tensor, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
         """Draw a part of the strength and a partner for each sample."""

@@ -33,13 +33,16 @@ def window(position: Tensor, start: Tensor, length: Tensor, sharpness: float) ->
 def unit_interval(raw: Tensor) -> Tensor:
     """Clamp to [0, 1] with a gradient that can lead back in from outside, but not further out.
 
-    A plain clamp has no gradient outside the box: what leaves it never returns. This is gradient
-    descent projected onto the box, as a function of the parameter alone.
+    A plain clamp has no gradient outside the box: what leaves it never returns. Each use of the
+    value is gated by itself, so that at a border where one loss pulls in and a stronger one pushes
+    out the value may bounce by a step.
     """
     return _UnitInterval.apply(raw)  # type: ignore[no-untyped-call]
 
 
 class _UnitInterval(torch.autograd.Function):
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(raw: Tensor) -> Tensor:
         return raw.clamp(0, 1)

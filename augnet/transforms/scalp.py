@@ -34,7 +34,7 @@ def splines(cosine: Tensor, stiffness: int = 4, terms: int = 50) -> Tensor:
 
 def opposite(name: str) -> str | None:
     """Give the 10-20 name on the other side of the head; None if there is no telling."""
-    if re.fullmatch(r"[A-Za-z]+z", name):
+    if re.fullmatch(r"[A-Za-z]+[zZ]", name):
         return name
     numbered = re.fullmatch(r"([A-Za-z]+)([1-9]\d*)", name)
     if not numbered:

@@ -1,5 +1,6 @@
 """Words that act on the sensors of a recording: its channels and where they sit on the head."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -160,10 +161,11 @@ class SensorRotation(Sensors, Ranged):
             positions = standard_positions(self.channels, self.name)
         else:
             positions = tuple(tuple(float(v) for v in row) for row in self.positions)  # type: ignore[misc]
-        if len(positions) != len(self.channels) or any(len(row) != 3 for row in positions):
+        fits = len(positions) == len(self.channels) > 0 and all(len(row) == 3 for row in positions)
+        if not fits or not all(math.isfinite(value) for row in positions for value in row):
             raise ValueError(
-                f"{self.name} takes one position (x, y, z) per channel: {len(self.channels)} of "
-                f"them; got {positions}"
+                f"{self.name} takes at least one channel, and one finite position (x, y, z) per "
+                f"channel; got {len(self.channels)} channels and {positions}"
             )
         object.__setattr__(self, "positions", positions)
         _ = self.sphere, self.solver  # now, and never first inside a graph that is being traced

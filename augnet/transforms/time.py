@@ -51,6 +51,15 @@ class TimeMask(Transform):
     unit: ClassVar[str] = "samples"
     domain: ClassVar[Domain] = SIGNALS
 
+    def check(self, x: Tensor) -> None:
+        """Refuse signals that are shorter than the longest silence."""
+        super().check(x)
+        if self.limit > x.shape[-1]:
+            raise ValueError(
+                f"{self.name} of up to {self.limit:g} samples takes signals at least as long; "
+                f"got {x.shape[-1]}: lower its limit"
+            )
+
     def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Draw where the silence lies, from one end of the free space to the other."""
         return uniform(x, x.shape[:1], generator)
@@ -58,7 +67,7 @@ class TimeMask(Transform):
     def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
         """Multiply by one minus a window whose edges soften with the length of the signal."""
         duration = x.shape[-1]
-        length = self.strength(per_sample(magnitude, x)).clamp(max=duration)
+        length = self.strength(per_sample(magnitude, x))
         start = noise * (duration - length)
         position = torch.arange(duration, dtype=x.dtype, device=x.device)
         sharpness = 1000 / duration  # as in braindecode, so that ranges mean the same

@@ -36,7 +36,7 @@ def test_noise_is_uniform_on_plus_or_minus_a_half():
 
 def test_rotations_are_rotations():
     layer = only("rotate", np.pi)
-    x = torch.rand(6, 3, 17, 17)
+    x = torch.rand(6, 3, 17, 23)
     angle = torch.rad2deg(layer.sample(x, seeded(0))[:, 2] * np.pi)
     # Our words turn counter-clockwise, with y down; the generator turns the other way.
     torch.testing.assert_close(layer(x, seeded(0)), Rotate(180).apply(x, -angle), atol=1e-3, rtol=0)

@@ -251,6 +251,21 @@ def test_bad_input_is_refused_and_nothing_changes(training):
     torch.testing.assert_close(layer.state_dict(), before, rtol=0, atol=0)
 
 
+def test_no_layer_rolls_dice_before_all_have_looked():
+    module = AugmentationModule([geometric(), everything(SIGNALS)])
+    generator = seeded(0)
+    state = generator.get_state()
+    with pytest.raises(ValueError, match="takes signals"):
+        module(inputs(IMAGES), generator)
+    assert torch.equal(generator.get_state(), state)
+    with pytest.raises(TypeError, match=r"generator takes a torch.Generator; got 0"):
+        module[0](inputs(IMAGES), 0)
+
+
+def test_a_layer_of_many_words_still_says_something():
+    assert "rotate" in repr(AugmentationLayer(*[Rotate(limit) for limit in range(1, 121)]))
+
+
 def test_bad_layers_are_refused():
     with pytest.raises(ValueError, match="at least one word"):
         AugmentationLayer()
@@ -266,5 +281,7 @@ def test_bad_layers_are_refused():
         geometric(temperature=0)
     with pytest.raises(ValueError, match="at least one layer"):
         AugmentationModule([])
+    with pytest.raises(TypeError, match=r"AugmentationModule\(\[layer\]\)"):
+        AugmentationModule(geometric())
     with pytest.raises(TypeError, match="list of layers; got Linear"):
         AugmentationModule([nn.Linear(2, 2)])

@@ -134,16 +134,28 @@ def test_pixels_stay_in_range_and_the_range_of_others_is_kept():
     assert (view <= wide.clamp(min=1)).all()
 
 
-def test_solarize_has_the_gradient_of_a_soft_threshold():
+def test_solarize_has_its_own_gradient_in_pixels_and_a_soft_one_in_depth():
     x = torch.linspace(0, 1, 50, dtype=torch.float64).reshape(1, 1, 5, 10).requires_grad_()
     depth = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
-    soft = x + torch.sigmoid(20 * (x - (1 - depth))) * (1 - 2 * x)
-    ours = Solarize().apply(x, depth)
-    assert not torch.allclose(ours, soft)
-    torch.testing.assert_close(
-        torch.autograd.grad((ours * x.detach()).sum(), (x, depth)),
-        torch.autograd.grad((soft * x.detach()).sum(), (x, depth)),
-    )
+    cotangent = torch.rand_like(x)
+    to_x, to_depth = torch.autograd.grad((Solarize().apply(x, depth) * cotangent).sum(), (x, depth))
+    torch.testing.assert_close(to_x, torch.where(x >= 0.7, -cotangent, cotangent))
+    soft = torch.sigmoid(20 * (x.detach() - (1 - depth))) * (1 - 2 * x.detach())
+    expected = torch.autograd.grad((soft * cotangent).sum(), depth)
+    torch.testing.assert_close((to_depth,), expected)
+
+
+def test_brightness_has_its_gradient_at_black_and_white_too():
+    x = torch.tensor([0.0, 0.5, 1.0]).reshape(1, 1, 1, 3).requires_grad_()
+    for strength, expected in ((0.5, [1.5, 1.5, 0.0]), (-0.5, [0.5, 0.5, 0.5])):
+        view = Brightness().apply(x, torch.tensor([strength]))
+        (gradient,) = torch.autograd.grad(view.sum(), x)
+        assert gradient.flatten().tolist() == expected
+
+
+def test_rounding_is_no_contrast():
+    x = torch.full((1, 3, 9, 9), 0.4) + 1e-7 * torch.rand(1, 3, 9, 9)
+    assert torch.equal(Autocontrast()(x), x)
 
 
 @pytest.mark.parametrize("word", [Posterize(), Equalize()], ids=lambda word: word.name)
@@ -190,3 +202,5 @@ def test_pairing_blends_with_another_sample_of_the_batch():
     assert sorted(partner.argmax(1).tolist()) == list(range(6))
     view = word.transform(x, 1.0, (torch.ones_like(share), partner))
     torch.testing.assert_close(view, 0.6 * x + 0.4 * partner)
+    partners = {tuple(word.sample(x)[1].argmax(1).tolist()) for _ in range(20)}
+    assert len(partners) > 10

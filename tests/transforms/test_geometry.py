@@ -95,6 +95,27 @@ def test_scale_agrees_with_kornia():
     torch.testing.assert_close(Scale(2).apply(x, factor), theirs, atol=1e-9, rtol=0)
 
 
+def test_shears_are_what_the_textbook_says():
+    x = images(21, 26)
+    strength = torch.tensor([-0.3, 0.1, 0.2, 0.3], dtype=torch.float64)
+    for word, matrix in (
+        (ShearX(), lambda s: np.array([[1, s, 0], [0, 1, 0]])),
+        (ShearY(), lambda s: np.array([[1, 0, 0], [s, 1, 0]])),
+    ):
+        for image, view, s in zip(x, word.apply(x, strength), strength.tolist(), strict=True):
+            np.testing.assert_allclose(view, scipy_warp(image.numpy(), matrix(s)), atol=1e-9)
+
+
+def test_nearest_has_the_gradient_of_bilinear():
+    x = torch.rand(2, 1, 9, 9, requires_grad=True)
+    gradients = []
+    for interpolation in ("nearest", "bilinear"):
+        angle = torch.tensor([10.0, -20.0], requires_grad=True)
+        view = Rotate(interpolation=interpolation).apply(x, angle)
+        gradients.append(torch.autograd.grad(view.sum(), (x, angle)))
+    torch.testing.assert_close(*gradients)
+
+
 def test_nearest_rotation_agrees_with_pillow():
     image = np.random.default_rng(0).integers(0, 256, (31, 31), dtype=np.uint8)
     x = torch.from_numpy(image)[None, None].double() / 255

@@ -1,5 +1,7 @@
 """Signal words against braindecode, MNE and scipy."""
 
+import math
+
 import braindecode.augmentation.functional as braindecode
 import mne
 import numpy as np
@@ -49,9 +51,13 @@ def test_time_mask_agrees_with_braindecode(x):
     torch.testing.assert_close(word.transform(x, 0.8, noise), theirs, atol=1e-4, rtol=1e-4)
 
 
-def test_a_mask_longer_than_the_signal_silences_it():
-    view = TimeMask(limit=1000)(torch.ones(3, 2, 64))
+def test_a_mask_as_long_as_the_signal_silences_it_and_a_longer_one_is_refused():
+    view = TimeMask(limit=64)(torch.ones(3, 2, 64))
     assert view[..., 8:-8].abs().max() < 1e-3
+    with pytest.raises(
+        ValueError, match=r"up to 65 samples takes signals at least as long; got 64"
+    ):
+        TimeMask(limit=65)(torch.ones(3, 2, 64))
 
 
 def test_gaussian_noise_has_the_strength_it_says():
@@ -127,7 +133,8 @@ def test_centred_phases_have_no_mean_delay():
     x = torch.randn(2000, 1, 32)
     one_sided, centred = (word.sample(x).mean() for word in (FTSurrogate(), CentredFTSurrogate()))
     assert one_sided.item() == pytest.approx(0.5, abs=0.01)
-    assert centred.item() == pytest.approx(0, abs=0.01)
+    assert centred.item() == pytest.approx(0, abs=0.02)
+    assert CentredFTSurrogate().sample(x).abs().max().item() == pytest.approx(1, abs=0.01)
 
 
 def test_bandstop_removes_its_band_and_nothing_else():
@@ -176,8 +183,8 @@ def test_symmetry_agrees_with_braindecode(x):
 
 
 def test_symmetry_knows_the_ten_twenty_system():
-    word = ChannelSymmetry(1.0, channels=("FT9", "Cz", "FT10", "Fp2", "Fp1"))
-    assert word.mirror == (2, 1, 0, 4, 3)
+    word = ChannelSymmetry(1.0, channels=("FT9", "Cz", "FT10", "Fp2", "Fp1", "PZ"))
+    assert word.mirror == (2, 1, 0, 4, 3, 5)
     with pytest.raises(ValueError, match="'C3' is there and 'C4' is not"):
         ChannelSymmetry(channels=("C3", "Cz"))
     with pytest.raises(ValueError, match="cannot tell the side of channel 'EMG'"):
@@ -189,6 +196,8 @@ def test_dropout_silences_whole_channels_at_the_rate_it_says():
     view = ChannelDropout()(x, 0.3, torch.Generator().manual_seed(0))
     assert torch.equal(view[..., :1].expand_as(view), view)
     assert (view == 0).float().mean().item() == pytest.approx(0.3, abs=0.02)
+    silent = (view[..., 0] == 0).float().mean(1)
+    assert ((silent > 0) & (silent < 1)).float().mean() > 0.8  # each channel has a coin of its own
 
 
 def test_shuffle_permutes_the_chosen_channels_among_themselves():
@@ -251,8 +260,12 @@ def test_an_unknown_electrode_is_named_with_the_known_ones():
 
 
 def test_positions_and_channels_are_checked(x):
-    with pytest.raises(ValueError, match=r"one position \(x, y, z\) per channel: 2"):
+    with pytest.raises(ValueError, match=r"one finite position .* got 2 channels"):
         SensorRotationX(channels=("a", "b"), positions=((0.0, 0, 1),))
+    with pytest.raises(ValueError, match="at least one channel"):
+        SensorRotationX(channels=())
+    with pytest.raises(ValueError, match="one finite position"):
+        SensorRotationX(channels=("a",), positions=((0.0, math.nan, 1),))
     with pytest.raises(ValueError, match="named more than once: C3"):
         ChannelDropout(channels=("C3", "C3"))
     with pytest.raises(TypeError, match="list of channel names; got 'C3'"):

@@ -1,8 +1,9 @@
 """The vocabulary: names, tables, and words of one's own."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
@@ -78,6 +79,57 @@ def test_mistakes_are_explained(spec, message):
     assert message in str(error.value)
 
 
+def test_shared_facts_that_no_word_takes_are_refused():
+    with pytest.raises(ValueError, match="no word shares 'sfrq': did you mean 'sfreq'"):
+        words(["rotate"], sfrq=100)
+    with pytest.raises(ValueError, match="no word shares 'limit'"):
+        words(["rotate"], limit=180)
+
+
+def test_limits_are_numbers():
+    for limit in ("30", None, torch.tensor(30.0)):
+        with pytest.raises(TypeError, match="rotate takes a number as its limit"):
+            Rotate(limit)
+    assert Rotate(np.float32(30)) == Rotate(30)
+
+
+def broken(view=None, noise=None):
+    """Make a word whose view or whose noise is not what it should be."""
+
+    @dataclass(frozen=True)
+    class Broken(Transform):
+        limit: float = 1.0
+
+        unit: ClassVar[str] = "bugs"
+
+        def sample(self, x, generator=None):
+            return noise
+
+        def transform(self, x, magnitude, noise):
+            return x if view is None else view(x)
+
+    return Broken()
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_word_must_keep_shape_and_type(training):
+    x = torch.rand(4, 3, 6, 6)
+    for view in (lambda x: x[:, :1], lambda x: x.double(), lambda x: x[:-1]):
+        layer = AugmentationLayer(broken(view)).train(training)
+        with pytest.raises(TypeError, match="a word keeps shape and type"):
+            layer(x)
+
+
+def test_noise_may_be_nothing_or_any_tuple_of_tensors():
+    class Pair(NamedTuple):
+        first: torch.Tensor
+        second: torch.Tensor
+
+    x = torch.rand(4, 2)
+    for noise in (None, [x, x], (x, None), Pair(x, x)):
+        assert AugmentationLayer(broken(noise=noise)).eval()(x).shape == x.shape
+
+
 def test_neither_numbers_nor_classes_are_words():
     with pytest.raises(TypeError, match="a word is a name, a table or a Transform; got int"):
         words([3])
@@ -89,9 +141,9 @@ def test_what_is_learned_reads_like_a_sentence():
     assert Rotate(180).describe(0.25) == "±45.0°"
     assert said["translate-x"] == "±0.125 of the width"
     assert said["horizontal-flip"] == "with probability 0.12"
-    assert said["time-mask"] == "up to 50.0 samples"
+    assert said["time-mask"] == "50.0 samples"
     assert said["frequency-shift"] == "±1.25 Hz"
-    assert said["amplitude-scale"] == "1.19 times up or down"
+    assert said["amplitude-scale"] == "up or down 1.19 times"
 
 
 def test_a_word_of_ones_own_is_one_class_and_one_registration(vocabulary):
@@ -127,7 +179,7 @@ def test_registration_refuses_what_would_not_work(vocabulary):
     class Unitless(Transform):
         pass
 
-    with pytest.raises(TypeError, match="Unitless must say its unit"):
+    with pytest.raises(TypeError, match="Unitless must say the unit"):
         register(Unitless)
 
     @dataclass(frozen=True)
@@ -135,7 +187,8 @@ def test_registration_refuses_what_would_not_work(vocabulary):
         pass
 
     Rotate2.name = "rotate"
-    with pytest.raises(ValueError, match="rotate is taken by Rotate"):
+    Rotate2.__qualname__ = "Rotate"  # as if it stood at the top of a module
+    with pytest.raises(ValueError, match=r"rotate is taken by augnet.*geometry\.Rotate"):
         register(Rotate2)
 
 
