@@ -196,8 +196,11 @@ def parse_change(text: str) -> tuple[str, Any]:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Say in one line what is wrong, and for an unknown key which one is nearest."""
-    problem = error.errors()[0]
+    # A key that is unknown is more telling than one that is missing for it.
+    problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     path = [str(part) for part in problem["loc"]]
+    if problem["type"] == "missing":
+        return f"{'.'.join(path)} is missing"
     if problem["type"] != "extra_forbidden":
         return f"{'.'.join(path)}: {problem['msg']}; got {problem['input']!r}"
     for part in path[:-1]:

@@ -1,0 +1,64 @@
+"""The command line: what it shows, and how it refuses."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from augnet import VOCABULARY, __version__
+from augnet.cli import app
+
+SMALL = ["--set", "train.epochs=2", "--set", "data.sizes=[32, 8, 8]", "--set", "net.copies=1"]
+
+
+def augnet(*arguments: str):
+    return CliRunner(env={"COLUMNS": "160"}).invoke(app, list(arguments))
+
+
+def test_it_lists_experiments_and_words():
+    listed = augnet("list")
+    assert listed.exit_code == 0
+    assert all(name in listed.stdout for name in ("sinusoids", "mario-iggy", "capacity"))
+    said = augnet("words").stdout
+    assert all(name in said for name in VOCABULARY)
+    assert augnet("--version").stdout.strip() == __version__
+
+
+def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
+    arguments = ("run", "sinusoids", "--variant", "one-layer", "--variant", "none", "--seeds", "2")
+    done = augnet(*arguments, *SMALL, "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert len(re.findall("one-layer", done.stdout)) == 2
+    assert "frequency-shift" in done.stdout
+    runs = sorted(tmp_path.glob("sinusoids/ours/*/*"))
+    assert [f"{run.parent.name}/{run.name}" for run in runs] == [
+        "none/seed-0", "none/seed-1", "one-layer/seed-0", "one-layer/seed-1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sinusoid"], "unknown experiment 'sinusoid': did you mean 'sinusoids'?"),
+        (["sinusoids", "--variant", "two"], "has no variant 'two'"),
+        (["sinusoids", "--protocol", "mine"], "has no protocol 'mine'"),
+        (["sinusoids", "--set", "train.epochs"], "--set takes key=value"),
+        (["sinusoids", "--set", "train.epochz=1"], "did you mean 'epochs'?"),
+        (
+            ["mario-iggy", "--set", "data.images=/nowhere.npz"],
+            "is not a readable .npz file",
+        ),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_two(arguments, message, tmp_path):
+    done = augnet("run", *arguments, "--out", str(tmp_path / "runs"))
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_unwritable_directory_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = augnet("run", "sinusoids", *SMALL, "--out", str(tmp_path / "file"))
+    assert done.exit_code == 2
+    assert len(done.stderr.strip().splitlines()) == 1
