@@ -40,14 +40,22 @@ def run(demo: dict, seed: int, penalty: str, epochs: int = 50) -> dict[str, obje
     }
 
 
-def save(rows: list[dict[str, object]]) -> None:
+def git(*arguments: str) -> str:
+    """Ask git."""
+    return subprocess.check_output(["git", *arguments], cwd=ROOT, text=True).strip()
+
+
+def commit() -> str:
+    """Say which code this is, and whether it was changed since."""
+    changed = git("status", "--porcelain", "--", "augnet", "examples", "benchmarks")
+    return git("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
+
+
+def save(rows: list[dict[str, object]], stamp: str) -> None:
     """Write the file at once or not at all."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    )
     document = {
         "command": "python benchmarks/demo.py",
-        "commit": commit.stdout.strip(),
+        "commit": stamp,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
         "truth": "frequency-shift, 0.5 Hz",
         "rows": rows,
@@ -67,9 +75,10 @@ def main() -> None:
     known = {(row["penalty"], row["seed"]) for row in rows}
     wanted = [(penalty, seed) for penalty in demo["PENALTIES"] for seed in range(seeds)]
     missing = [run for run in wanted if run not in known]
+    stamp = commit()
     for penalty, seed in track(missing, "running", disable=not sys.stdout.isatty()):
         rows.append(run(demo, seed, penalty))
-        save(rows)
+        save(rows, stamp)
     for penalty in demo["PENALTIES"]:
         mine = [row for row in rows if row["penalty"] == penalty]
         right = [row["strength"] for row in mine if row["selected"] == "frequency-shift"]
