@@ -1,7 +1,10 @@
 """The command line: one function per verb, no training code."""
 
+import multiprocessing
+import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +16,7 @@ from rich.table import Table
 
 from augnet import VOCABULARY, __version__, config
 from augnet.config import ConfigError, Experiment
-from augnet.run import RunDirectory
+from augnet.run import RunDirectory, complete
 from augnet.train import Row
 
 app = typer.Typer(
@@ -83,6 +86,7 @@ def run(
         list[str] | None, typer.Option(help="A change, such as train.epochs=10; may be repeated.")
     ] = None,
     quick: Annotated[bool, typer.Option(help="The experiment's short form.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
     out: Annotated[Path, typer.Option(help="Where run directories go.")] = Path("runs"),
 ) -> None:
     """Run an experiment: its variants, over some seeds. What is finished is not run again."""
@@ -98,28 +102,55 @@ def run(
             for each in configs
             for seed in range(seeds)
         ]
-        perform(runs)
+        perform(runs, jobs)
         console.print(summarise(experiment, runs))
 
 
-def perform(runs: list[RunDirectory]) -> None:
-    """Go through runs one after the other, with a bar for each."""
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories, or folders of them.")],
+    out: Annotated[Path, typer.Option(help="Where pages, figures and tables go.")] = Path("report"),
+) -> None:
+    """Write a page, figures and a table for each experiment among some runs."""
+    from augnet.report import find, write
+
+    with one_clear_line():
+        for page in write(find(runs), out):
+            console.print(f"The report is in {page}")
+
+
+def perform(runs: list[RunDirectory], jobs: int) -> None:
+    """Bring all runs to their end, some at a time, each with a bar."""
     columns = (
         TextColumn("{task.fields[run]:<28}"),
         BarColumn(),
         TextColumn("{task.completed}/{task.total}  {task.description}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, disable=not sys.stdout.isatty()) as progress:
-        for each in runs:
-            bar = progress.add_task(
-                "",
-                total=each.config.train.epochs,
-                completed=len(each.rows()),
-                run=f"{each.config.variant}, seed {each.seed}",
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    with (
+        Progress(*columns, console=console, disable=not sys.stdout.isatty()) as progress,
+        ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool,
+    ):
+        bars = {
+            each.path: progress.add_task(
+                "", total=each.config.train.epochs, run=f"{each.config.variant}, seed {each.seed}"
             )
-            for row in each.run():
-                progress.update(bar, completed=row["epoch"] + 1, description=headline(row))
+            for each in runs
+        }
+        pending = {
+            pool.submit(complete, each.path, each.config, each.seed, threads)
+            for each in runs
+            if not each.finished
+        }
+        while pending:
+            done, pending = wait(pending, timeout=0.5, return_when=FIRST_EXCEPTION)
+            for each in runs:
+                if rows := each.rows():
+                    text = headline(rows[-1])
+                    progress.update(bars[each.path], completed=len(rows), description=text)
+            for future in done:
+                future.result()
 
 
 def headline(row: Row) -> str:

@@ -98,17 +98,21 @@ def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **e
         raise ConfigError(f"{kind}.{spec.name}: {error}") from None
 
 
+def complete(path: Path, config: Config, seed: int, threads: int) -> None:
+    """Bring a run to its end, in a process of its own."""
+    torch.set_num_threads(threads)
+    for _ in RunDirectory(path, config, seed).run():
+        pass
+
+
 class RunDirectory:
-    """The files of one run. Opening it creates it, or finds it to be this very run's."""
+    """The files of one run. What is there already must be this very run's."""
 
     def __init__(self, path: Path, config: Config, seed: int) -> None:
         self.path = path
         self.config, self.seed = config, seed
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             self._recognise()
-            return
-        path.mkdir(parents=True, exist_ok=True)
-        self._write_json("run.json", self._description())
 
     def _description(self) -> dict[str, Any]:
         versions = {
@@ -159,6 +163,9 @@ class RunDirectory:
             return
         net, splits = build(self.config, self.seed)
         trainer = Trainer(net, splits, self.config.train, self.config.penalty, self.seed, fabric)
+        if not self.path.exists() or not any(self.path.iterdir()):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._write_json("run.json", self._description())
         state = self.path / "state.pt"
         if state.exists():
             try:

@@ -26,14 +26,27 @@ def test_it_lists_experiments_and_words():
 
 def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
     arguments = ("run", "sinusoids", "--variant", "one-layer", "--variant", "none", "--seeds", "2")
-    done = augnet(*arguments, *SMALL, "--out", str(tmp_path))
+    done = augnet(*arguments, *SMALL, "--jobs", "2", "--out", str(tmp_path / "runs"))
     assert done.exit_code == 0, done.output
     assert len(re.findall("one-layer", done.stdout)) == 2
     assert "frequency-shift" in done.stdout
-    runs = sorted(tmp_path.glob("sinusoids/ours/*/*"))
+    runs = sorted(tmp_path.glob("runs/sinusoids/ours/*/*"))
     assert [f"{run.parent.name}/{run.name}" for run in runs] == [
         "none/seed-0", "none/seed-1", "one-layer/seed-0", "one-layer/seed-1",
     ]  # fmt: skip
+
+    told = augnet("report", str(tmp_path / "runs"), "--out", str(tmp_path / "report"))
+    assert told.exit_code == 0, told.output
+    page = (tmp_path / "report" / "sinusoids" / "index.html").read_text()
+    assert "<svg" in page
+    assert "one-layer" in page
+    assert "http://www.w3.org" in page  # only names of standards:
+    assert not re.search(r"(src|href)=\"(https?:)?//", page)  # nothing is loaded from elsewhere
+    table = (tmp_path / "report" / "sinusoids" / "summary.md").read_text()
+    assert "| one-layer | 2 |" in table
+    for name in ("learned", "accuracy", "loss", "words-one-layer"):
+        picture = tmp_path / "report" / "sinusoids" / f"{name}.png"
+        assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +68,7 @@ def test_mistakes_are_one_line_and_exit_code_two(arguments, message, tmp_path):
     assert done.exit_code == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
 
 
 def test_an_unwritable_directory_is_one_line(tmp_path):

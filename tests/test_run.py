@@ -111,6 +111,8 @@ def test_foreign_and_damaged_directories_are_refused_and_left_alone(tmp_path):
     assert [file.name for file in foreign.iterdir()] == ["thesis.txt"]
 
     run = directory(tmp_path / "run")
+    assert not run.path.exists()  # not before there is something to write
+    next(run.run())
     with pytest.raises(ConfigError, match="other settings or another seed"):
         directory(run.path, seed=1)
     with pytest.raises(ConfigError, match="other settings or another seed"):
