@@ -15,6 +15,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -169,8 +170,9 @@ class RunDirectory:
         state = self.path / "state.pt"
         if state.exists():
             try:
-                trainer.load_state_dict(torch.load(state, weights_only=True))
-            except Exception as error:
+                saved = torch.load(state, map_location="cpu", weights_only=True)
+                trainer.load_state_dict(saved)
+            except (RuntimeError, ValueError, KeyError, EOFError, UnpicklingError) as error:
                 raise ConfigError(
                     f"{state} is damaged ({type(error).__name__}): remove it to begin again"
                 ) from None

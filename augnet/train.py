@@ -34,7 +34,7 @@ class Trainer:
         seed: int = 0,
         fabric: Fabric | None = None,
     ) -> None:
-        self.fabric = fabric or Fabric(accelerator="cpu", devices=1)
+        self.fabric = fabric or Fabric(accelerator="auto", devices=1)
         self.settings, self.penalty, self.seed = settings, penalty, seed
         self.weight = Schedule(penalty.weight)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
