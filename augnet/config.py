@@ -68,6 +68,13 @@ class Training(Section):
     metric: Literal["accuracy", "balanced_accuracy"] = "accuracy"
 
 
+class Measure(Section):
+    """What is measured when a run is over: invariance to a word at its limit (eq. 4)."""
+
+    word: str | dict[str, Any]
+    copies: list[int] = Field(min_length=1)
+
+
 class Config(Section):
     """One run, except for its seed: all that decides what comes out."""
 
@@ -80,6 +87,7 @@ class Config(Section):
     net: Net = Net()
     penalty: Penalty = Penalty()
     train: Training
+    measure: Measure | None = None
 
 
 class Experiment(Section):
@@ -94,6 +102,7 @@ class Experiment(Section):
     net: dict[str, Any] = {}
     penalty: dict[str, Any] = {}
     train: dict[str, Any]
+    measure: dict[str, Any] | None = None
     protocols: dict[str, dict[str, Any]] = {}
     variants: dict[str, dict[str, Any]]
     quick: dict[str, Any] = {}
@@ -102,7 +111,7 @@ class Experiment(Section):
     @property
     def base(self) -> dict[str, Any]:
         """What all variants share."""
-        shared = ("data", "augment", "trunk", "net", "penalty", "train")
+        shared = ("data", "augment", "trunk", "net", "penalty", "train", "measure")
         return {key: getattr(self, key) for key in shared}
 
 

@@ -188,7 +188,11 @@ class RunDirectory:
         tensors = {key: value.contiguous() for key, value in trainer.net.state_dict().items()}
         self._write("model.safetensors", lambda file: file.write(to_safetensors(tensors)))
         best = trainer.best_epoch if self.config.train.patience else len(trainer.rows) - 1
-        self._write_json("result.json", {"epochs": len(trainer.rows), "kept": trainer.rows[best]})
+        result: dict[str, Any] = {"epochs": len(trainer.rows), "kept": trainer.rows[best]}
+        if self.config.measure:
+            (word,) = words(self.config.measure.word)
+            result["measured"] = [trainer.measure(word, c) for c in self.config.measure.copies]
+        self._write_json("result.json", result)
         (self.path / "state.pt").unlink(missing_ok=True)
 
     def _write_rows(self, rows: list[Row]) -> None:

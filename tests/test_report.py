@@ -8,7 +8,7 @@ import pytest
 
 from augnet.config import ConfigError, read
 from augnet.report import find, summary_table
-from augnet.report.figures import heat_map, over_epochs, spread
+from augnet.report.figures import capacity, heat_map, over_epochs, spread
 from augnet.report.runs import Run, strength
 
 
@@ -28,7 +28,9 @@ def row(epoch, shift, noise, weight=0.8):
 
 def run(variant="one-layer", seed=0, **options):
     config = {"experiment": "sinusoids", "variant": variant, "protocol": "ours"}
-    return Run(Path(), config, seed, [row(e, 0.4 + 0.01 * e, 0.1, **options) for e in range(10)])
+    return Run(
+        Path(), config, seed, [row(e, 0.4 + 0.01 * e, 0.1, **options) for e in range(10)], []
+    )
 
 
 def test_what_was_learned_is_averaged_over_the_last_fifth():
@@ -68,6 +70,19 @@ def test_figures_have_what_the_rows_have():
     assert weights.images[0].get_array().shape == (2, 10)
     assert magnitudes.images[0].get_array()[0, 0] == pytest.approx(0.2)
     assert spread([3.0]) == "3"
+
+
+def test_capacity_is_drawn_per_method_and_copies():
+    runs = [
+        run(f"{method}-{size}")._replace(
+            measured=[{"copies": c, "invariance": 0.9, "accuracy": 0.8} for c in copies]
+        )
+        for method, copies in (("none", [1]), ("augnet", [1, 4]))
+        for size in ("1x1", "2x1")
+    ]
+    labels = [text.get_text() for text in capacity(runs).axes[0].get_legend().get_texts()]
+    assert labels == ["none", "augnet, C = 1", "augnet, C = 4"]
+    assert capacity([run()]) is None
 
 
 def test_runs_that_are_not_there_or_damaged_are_refused(tmp_path):

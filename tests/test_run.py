@@ -50,6 +50,20 @@ def test_a_run_leaves_its_rows_its_model_and_how_it_was_made(tmp_path):
     assert result == {"epochs": 4, "kept": rows[-1]}
 
 
+def test_invariance_is_measured_at_the_end_where_it_is_asked_for(tmp_path):
+    settings = config.resolve(
+        "capacity",
+        config.read("capacity"),
+        "augnet-1x1",
+        changes={"train.epochs": 1, "data.sizes": [64, 16, 16]},
+    )
+    run = RunDirectory(tmp_path, settings, 0)
+    list(run.run())
+    measured = json.loads((tmp_path / "result.json").read_text())["measured"]
+    assert [row["copies"] for row in measured] == [1, 4, 10]
+    assert all(row["low"] <= row["invariance"] <= row["high"] <= 1 for row in measured)
+
+
 def test_a_finished_run_is_not_run_again(tmp_path):
     list(directory(tmp_path).run())
     before = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}

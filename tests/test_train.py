@@ -93,6 +93,16 @@ def test_balanced_accuracy_weighs_classes_alike():
     assert scores["balanced_accuracy"] == pytest.approx(0.25)
 
 
+def test_measures_are_repeatable_and_grow_with_the_copies():
+    run = trainer(epochs=1)
+    list(run)
+    (shift,) = words({"word": "frequency-shift", "limit": 2.0, "sfreq": 100})
+    one, again, many = (run.measure(shift, copies) for copies in (1, 1, 40))
+    assert one == again
+    assert many["invariance"] > one["invariance"]
+    assert run.net.module.copies == 2
+
+
 def test_what_is_learned_is_read_off_any_augment():
     assert learned(AugNet(identity, nn.Identity())) == {}
     row = learned(AugNet(Augerino(0.5), nn.Identity()))

@@ -10,7 +10,7 @@ from jinja2 import Environment
 from matplotlib.figure import Figure
 
 from augnet.config import Experiment, read
-from augnet.report.figures import by_variant, heat_map, over_epochs, spread, svg
+from augnet.report.figures import by_variant, capacity, heat_map, over_epochs, spread, svg
 from augnet.report.runs import Run, find, strength
 
 __all__ = ["COLUMNS", "Run", "find", "summary_table", "write"]
@@ -63,6 +63,8 @@ def draw(experiment: Experiment, runs: Sequence[Run]) -> list[Drawn]:
         if figure is not None:
             drawn.append(Drawn(name, title, caption, figure))
 
+    dots = "Lines are medians over seeds, dots are the seeds."
+    add("capacity", "Invariance and accuracy against the size of the trunk", dots, capacity(runs))
     band = "Lines are medians over seeds, shades all that they span."
     if word:
         truth = experiment.expect.get("strength")

@@ -47,6 +47,33 @@ def over_epochs(
     return figure
 
 
+def capacity(runs: Sequence[Run]) -> Figure | None:
+    """Draw invariance and accuracy against the trunk, for each method and number of copies."""
+    points: dict[str, dict[str, list[dict[str, float]]]] = {}
+    for run in runs:
+        method, _, size = run.variant.rpartition("-")
+        for row in run.measured:
+            label = method if len(run.measured) == 1 else f"{method}, C = {row['copies']:.0f}"
+            points.setdefault(label, {}).setdefault(size, []).append(row)
+    if not points:
+        return None
+    sizes = list(dict.fromkeys(size for method in points.values() for size in method))
+    figure = Figure(figsize=(6.4, 6.4), layout="constrained")
+    for axis, key in zip(figure.subplots(2, sharex=True), ("invariance", "accuracy"), strict=True):
+        for method, found in points.items():
+            table = [[row[key] for row in found.get(size, [])] for size in sizes]
+            middle = [statistics.median(values) if values else np.nan for values in table]
+            axis.plot(sizes, middle, "o-", lw=2, label=method)
+            for place, values in enumerate(table):
+                axis.plot([place] * len(values), values, ".", color="grey", alpha=0.4, zorder=0)
+        axis.set(ylabel=f"{key} (test set)")
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylim(bottom=max(-0.5, figure.axes[0].get_ylim()[0]))
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    figure.axes[1].set_xlabel("neurons × layers")
+    return figure
+
+
 def heat_map(run: Run) -> Figure | None:
     """Draw weights and magnitudes of all words of all layers over the epochs of one run."""
     if not run.layers:

@@ -21,6 +21,7 @@ class Run(NamedTuple):
     config: dict[str, Any]
     seed: int
     rows: list[Row]
+    measured: list[Row]
 
     @property
     def variant(self) -> str:
@@ -90,7 +91,9 @@ def read(path: Path) -> Run:
         rows = [json.loads(line) for line in lines]
         if made["schema"] != SCHEMA:
             raise ConfigError(f"{path} has schema {made['schema']}, this version reads {SCHEMA}")
-        return Run(path, made["config"], made["seed"], rows)
+        result = path / "result.json"
+        over = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+        return Run(path, made["config"], made["seed"], rows, over.get("measured", []))
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ConfigError):
             raise
