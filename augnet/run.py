@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
@@ -99,6 +100,15 @@ def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **e
         raise ConfigError(f"{kind}.{spec.name}: {error}") from None
 
 
+def commit() -> str:
+    """Say which commit this code is of, if it is run from a checkout."""
+    ask = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(ask, capture_output=True, text=True, timeout=10).stdout.strip()
+    except OSError:  # no git on this machine
+        return ""
+
+
 def complete(path: Path, config: Config, seed: int, threads: int) -> None:
     """Bring a run to its end, in a process of its own."""
     torch.set_num_threads(threads)
@@ -118,6 +128,7 @@ class RunDirectory:
     def _description(self) -> dict[str, Any]:
         versions = {
             "augnet": augnet.__version__,
+            "commit": commit(),
             "torch": torch.__version__,
             "python": platform.python_version(),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",

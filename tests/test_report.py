@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from augnet.config import ConfigError, read
-from augnet.report import find, summary_table
+from augnet.report import each_run, find, summary_table
 from augnet.report.figures import capacity, heat_map, over_epochs, spread
 from augnet.report.runs import Run, strength
 
@@ -28,9 +28,8 @@ def row(epoch, shift, noise, weight=0.8):
 
 def run(variant="one-layer", seed=0, **options):
     config = {"experiment": "sinusoids", "variant": variant, "protocol": "ours"}
-    return Run(
-        Path(), config, seed, [row(e, 0.4 + 0.01 * e, 0.1, **options) for e in range(10)], []
-    )
+    rows = [row(epoch, 0.4 + 0.01 * epoch, 0.1, **options) for epoch in range(10)]
+    return Run(Path(), config, seed, rows, measured=[], versions={})
 
 
 def test_what_was_learned_is_averaged_over_the_last_fifth():
@@ -59,6 +58,13 @@ def test_variants_are_summed_up_over_their_seeds():
     assert found.startswith("frequency-shift 0.485")
     assert paper == "frequency-shift 0.5 Hz"
     assert accuracy == "0.9 (0.9 to 0.9)"
+
+
+def test_each_run_is_recorded_for_good():
+    (record,) = each_run([run(seed=3)])
+    assert record["seed"] == 3
+    (chosen,) = record["selected"]
+    assert chosen == {"word": "frequency-shift", "weight": 0.8, "strength": 0.485}
 
 
 def test_figures_have_what_the_rows_have():

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment
 from matplotlib.figure import Figure
@@ -54,6 +54,29 @@ def summary_table(experiment: Experiment, runs: Sequence[Run]) -> list[tuple[str
     return table
 
 
+def each_run(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Say of each run what was selected in each layer and how strong, and what was measured."""
+    return [
+        {
+            "variant": run.variant,
+            "seed": run.seed,
+            "epochs": len(run.rows),
+            "test_accuracy": run.rows[-1]["test_accuracy"],
+            "selected": [
+                {
+                    "word": word,
+                    "weight": round(run.learned(f"layer{layer}.{word}.weight"), 4),
+                    "strength": round(run.learned(f"layer{layer}.{word}.strength"), 4),
+                }
+                for layer in range(1, run.layers + 1)
+                if (word := run.selected(layer))
+            ],
+            "measured": run.measured,
+        }
+        for run in runs
+    ]
+
+
 def draw(experiment: Experiment, runs: Sequence[Run]) -> list[Drawn]:
     """Draw what an experiment is about."""
     word, unit = experiment.expect.get("selected"), experiment.expect.get("unit", "")
@@ -100,12 +123,15 @@ def write(runs: Sequence[Run], folder: Path) -> list[Path]:
         rows = [COLUMNS, ("---",) * len(COLUMNS), *table]
         markdown = "".join(f"| {' | '.join(row)} |\n" for row in rows)
         (target / "summary.md").write_text(markdown, encoding="utf-8")
+        command = f"augnet run {name} --protocol {protocols} --seeds {seeds}"
+        record = {"command": command, "versions": mine[0].versions, "runs": each_run(mine)}
+        (target / "summary.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         page = template.render(
             experiment=experiment,
             columns=COLUMNS,
             table=table,
             figures=figures,
-            command=f"augnet run {name} --protocol {protocols} --seeds {seeds}",
+            command=command,
             settings=json.dumps(mine[0].config, indent=1),
         )
         (target / "index.html").write_text(page, encoding="utf-8")

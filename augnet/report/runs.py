@@ -22,6 +22,7 @@ class Run(NamedTuple):
     seed: int
     rows: list[Row]
     measured: list[Row]
+    versions: dict[str, str]
 
     @property
     def variant(self) -> str:
@@ -93,7 +94,8 @@ def read(path: Path) -> Run:
             raise ConfigError(f"{path} has schema {made['schema']}, this version reads {SCHEMA}")
         result = path / "result.json"
         over = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-        return Run(path, made["config"], made["seed"], rows, over.get("measured", []))
+        measured = over.get("measured", [])
+        return Run(path, made["config"], made["seed"], rows, measured, made["versions"])
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ConfigError):
             raise
