@@ -86,7 +86,7 @@ def test_capacity_is_drawn_per_method_and_copies():
         for method, copies in (("none", [1]), ("augnet", [1, 4]))
         for size in ("1x1", "2x1")
     ]
-    labels = [text.get_text() for text in capacity(runs).axes[0].get_legend().get_texts()]
+    labels = [text.get_text() for text in capacity(runs).legends[0].get_texts()]
     assert labels == ["none", "augnet, C = 1", "augnet, C = 4"]
     assert capacity([run()]) is None
 

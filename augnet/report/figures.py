@@ -69,7 +69,8 @@ def capacity(runs: Sequence[Run]) -> Figure | None:
         axis.set(ylabel=f"{key} (test set)")
         axis.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylim(bottom=max(-0.5, figure.axes[0].get_ylim()[0]))
-    figure.axes[0].legend(frameon=False, fontsize=8)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
+                  frameon=False, fontsize=8)  # fmt: skip
     figure.axes[1].set_xlabel("neurons × layers")
     return figure
 
