@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
@@ -35,6 +36,9 @@ def one_clear_line() -> Iterator[None]:
     except (ConfigError, OSError) as error:
         Console(stderr=True).print(f"[bold red]augnet:[/] {error}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Interrupted. The same command goes on from the last epoch.")
+        raise typer.Exit(130) from None
 
 
 def version(wanted: bool) -> None:
@@ -85,7 +89,6 @@ def run(
     set: Annotated[
         list[str] | None, typer.Option(help="A change, such as train.epochs=10; may be repeated.")
     ] = None,
-    quick: Annotated[bool, typer.Option(help="The experiment's short form.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
     out: Annotated[Path, typer.Option(help="Where run directories go.")] = Path("runs"),
 ) -> None:
@@ -94,7 +97,7 @@ def run(
         experiment = config.read(name)
         changes = dict(map(config.parse_change, set or []))
         configs = [
-            config.resolve(name, experiment, each, protocol=protocol, quick=quick, changes=changes)
+            config.resolve(name, experiment, each, protocol=protocol, changes=changes)
             for each in variant or experiment.variants
         ]
         runs = [
@@ -130,7 +133,13 @@ def perform(runs: list[RunDirectory], jobs: int) -> None:
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with (
         Progress(*columns, console=console, disable=not sys.stdout.isatty()) as progress,
-        ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool,
+        ProcessPoolExecutor(
+            jobs,
+            mp_context=multiprocessing.get_context("spawn"),
+            # Ctrl-C reaches the workers too: they may go at once, at any moment.
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_DFL),
+        ) as pool,
     ):
         bars = {
             each.path: progress.add_task(
@@ -143,14 +152,18 @@ def perform(runs: list[RunDirectory], jobs: int) -> None:
             for each in runs
             if not each.finished
         }
-        while pending:
-            done, pending = wait(pending, timeout=0.5, return_when=FIRST_EXCEPTION)
-            for each in runs:
-                if rows := each.rows():
-                    text = headline(rows[-1])
-                    progress.update(bars[each.path], completed=len(rows), description=text)
-            for future in done:
-                future.result()
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=0.5, return_when=FIRST_EXCEPTION)
+                for each in runs:
+                    if rows := each.rows():
+                        text = headline(rows[-1])
+                        progress.update(bars[each.path], completed=len(rows), description=text)
+                for future in done:
+                    future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # begin nothing more
+            raise
 
 
 def headline(row: Row) -> str:

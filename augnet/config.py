@@ -105,7 +105,6 @@ class Experiment(Section):
     measure: dict[str, Any] | None = None
     protocols: dict[str, dict[str, Any]] = {}
     variants: dict[str, dict[str, Any]]
-    quick: dict[str, Any] = {}
     expect: dict[str, Any] = {}
 
     @property
@@ -148,7 +147,6 @@ def resolve(
     variant: str,
     *,
     protocol: str = "ours",
-    quick: bool = False,
     changes: Mapping[str, Any] | None = None,
 ) -> Config:
     """Merge an experiment's settings, protocol, variant and the user's changes into a config."""
@@ -164,8 +162,6 @@ def resolve(
     own_protocols = own.pop("protocols", {})
     settings = merge(settings, own)
     settings = merge(settings, own_protocols.get(protocol, {}))
-    if quick:
-        settings = merge(settings, experiment.quick)
     for key, value in (changes or {}).items():
         settings = merge(settings, nested(key, value))
     try:

@@ -1,6 +1,7 @@
 """Run directories: killed at any moment, they go on and end the same."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -114,6 +115,28 @@ def test_a_run_survives_being_killed(tmp_path):
     assert not (out("killed") / "result.json").exists()
     assert start("killed").wait(timeout=120) == 0
     assert_same(out("killed"), out("whole"))
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-m", "augnet", "run", "sinusoids", "--variant=one-layer"]
+    process = subprocess.Popen(
+        [*command, "--seeds=3", f"--out={tmp_path}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.rglob("rows.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    try:
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert said.strip() == "Interrupted. The same command goes on from the last epoch."
+    assert len(list(tmp_path.rglob("run.json"))) == 1  # no other seed was begun
 
 
 def test_foreign_and_damaged_directories_are_refused_and_left_alone(tmp_path):
