@@ -258,7 +258,7 @@ def test_training_and_eval_compile_to_one_graph(make, domain):
         one.sum().backward()
 
 
-@dynamo
+@pytest.mark.filterwarnings("ignore")  # of torch's own old code, and of complex numbers
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "domain"), [(image_net, IMAGES), (signal_net, SIGNALS)])
 def test_the_default_compiler_takes_it(make, domain):
