@@ -99,9 +99,10 @@ class Trainer:
         return row | learned(self.net)
 
     @torch.no_grad()
-    def score(self, samples: Samples, batch_size: int = 512) -> Row:
+    def score(self, samples: Samples) -> Row:
         """Give accuracy and balanced accuracy, always with the same dice."""
         self.net.eval()
+        batch_size = max(1, 256 // self.net.copies)  # copies and all, it should fit into the cache
         dice = Generator(device=self.fabric.device).manual_seed(self.seed)
         answers = torch.cat([self.net(x, dice).argmax(1) for x in samples.x.split(batch_size)])
         right = (answers == samples.y).double()
