@@ -1,11 +1,8 @@
 """The command line: one function per verb, no training code."""
 
-import multiprocessing
 import os
-import signal
-import sys
-from collections.abc import Iterator
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -16,8 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from augnet import VOCABULARY, __version__, config
-from augnet.config import ConfigError, Experiment
-from augnet.run import RunDirectory, complete
+from augnet.config import Config, ConfigError, Experiment
+from augnet.launch import PRECISIONS, Machine, in_group, in_this_group, on_ray, on_this_machine
+from augnet.run import RunDirectory
 from augnet.train import Row
 
 app = typer.Typer(
@@ -89,23 +87,52 @@ def run(
     set: Annotated[
         list[str] | None, typer.Option(help="A change, such as train.epochs=10; may be repeated.")
     ] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(help="Values to try, such as penalty.weight=0.1,0.5; repeated, a grid."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
+    devices: Annotated[
+        int, typer.Option(min=1, help="GPUs for each run; without any, processes.")
+    ] = 1,
+    precision: Annotated[str, typer.Option(help=f"One of {', '.join(PRECISIONS)}.")] = "32-true",
+    ray: Annotated[
+        str | None, typer.Option(help="Send each run to the Ray cluster at this address.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories go.")] = Path("runs"),
 ) -> None:
-    """Run an experiment: its variants, over some seeds. What is finished is not run again."""
+    """Run an experiment: its variants, over some seeds. What is finished is not run again.
+
+    Under torchrun, all of its processes share each run.
+    """
     with one_clear_line():
         experiment = config.read(name)
         changes = dict(map(config.parse_change, set or []))
         configs = [
-            config.resolve(name, experiment, each, protocol=protocol, changes=changes)
+            config.resolve(name, experiment, each, protocol=protocol, changes=changes, sweep=point)
             for each in variant or experiment.variants
+            for point in config.parse_sweep(sweep or [])
         ]
         runs = [
-            RunDirectory(out / name / protocol / each.variant / f"seed-{seed}", each, seed)
+            RunDirectory(out / name / protocol / folder(each) / f"seed-{seed}", each, seed)
             for each in configs
             for seed in range(seeds)
         ]
-        perform(runs, jobs)
+        if ray and (devices > 1 or jobs > 1):
+            raise ConfigError("--ray decides where runs go: leave out --devices and --jobs")
+        processes = int(os.environ["LOCAL_WORLD_SIZE"]) if in_group() else jobs * devices
+        machine = Machine(devices, precision, max(1, (os.cpu_count() or 1) // processes))
+        if in_group():
+            follow(runs, lambda missing: in_this_group(missing, machine))
+            if os.environ["RANK"] != "0":
+                return
+        else:
+            for each in runs:
+                each.check()
+            if ray:
+                follow(runs, lambda missing: on_ray(missing, ray, precision))
+            else:
+                follow(runs, lambda missing: on_this_machine(missing, jobs, machine))
         console.print(summarise(experiment, runs))
 
 
@@ -122,48 +149,37 @@ def report(
             console.print(f"The report is in {page}")
 
 
-def perform(runs: list[RunDirectory], jobs: int) -> None:
-    """Bring all runs to their end, some at a time, each with a bar."""
+def folder(each: Config) -> str:
+    """Name the directory of a config: its variant, and its point if it is one of a grid."""
+    point = "".join(f",{key}={value}" for key, value in each.sweep.items())
+    return each.variant + re.sub(r"[^\w.,=-]+", "_", point)
+
+
+def follow(
+    runs: list[RunDirectory], perform: Callable[[list[RunDirectory]], Iterator[None]]
+) -> None:
+    """Show a bar for each run while those that are not over are performed."""
     columns = (
         TextColumn("{task.fields[run]:<28}"),
         BarColumn(),
         TextColumn("{task.completed}/{task.total}  {task.description}"),
         TimeRemainingColumn(),
     )
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with (
-        Progress(*columns, console=console, disable=not sys.stdout.isatty()) as progress,
-        ProcessPoolExecutor(
-            jobs,
-            mp_context=multiprocessing.get_context("spawn"),
-            # Ctrl-C reaches the workers too: they may go at once, at any moment.
-            initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_DFL),
-        ) as pool,
-    ):
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bars = {
-            each.path: progress.add_task(
-                "", total=each.config.train.epochs, run=f"{each.config.variant}, seed {each.seed}"
+            each: progress.add_task(
+                "", total=each.config.train.epochs, run=f"{folder(each.config)}, seed {each.seed}"
             )
             for each in runs
         }
-        pending = {
-            pool.submit(complete, each.path, each.config, each.seed, threads)
-            for each in runs
-            if not each.finished
-        }
-        try:
-            while pending:
-                done, pending = wait(pending, timeout=0.5, return_when=FIRST_EXCEPTION)
-                for each in runs:
-                    if rows := each.rows():
-                        text = headline(rows[-1])
-                        progress.update(bars[each.path], completed=len(rows), description=text)
-                for future in done:
-                    future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # begin nothing more
-            raise
+        watched = list(runs)
+        for _ in perform([each for each in runs if not each.finished]):
+            over = [each for each in watched if each.finished]
+            for each in watched:
+                if rows := each.rows():
+                    text = headline(rows[-1])
+                    progress.update(bars[each], completed=len(rows), description=text)
+            watched = [each for each in watched if each not in over]
 
 
 def headline(row: Row) -> str:
@@ -189,7 +205,7 @@ def summarise(experiment: Experiment, runs: list[RunDirectory]) -> Table:
         word = leading(row)
         strength = f"{row[f'layer1.{word}.strength']:.3g}" if word else "-"
         table.add_row(
-            each.config.variant,
+            folder(each.config),
             str(each.seed),
             f"{row['test_accuracy']:.3f}",
             word or "-",

@@ -5,13 +5,15 @@ differs. `resolve` merges them, with `--set` on top, into a `Config` in which no
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
+from itertools import product
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from augnet.checks import nearest
+from augnet.penalty import Schedule
 
 EXPERIMENTS = resources.files("augnet") / "experiments"
 
@@ -47,8 +49,14 @@ class Net(Section):
 class Penalty(Section):
     """What is added to the loss, and its weight over the epochs."""
 
-    name: Literal["none", "selective", "magnitude-only", "data-space"] = "selective"
+    name: Literal["none", "selective", "magnitude-only", "data-space"] = "none"
     weight: float | list[tuple[int, float]] = 0.0
+
+    @field_validator("weight")
+    @classmethod
+    def _is_a_schedule(cls, weight: float | list[tuple[int, float]]) -> Any:
+        Schedule(weight)
+        return weight
 
 
 class Training(Section):
@@ -88,6 +96,7 @@ class Config(Section):
     penalty: Penalty = Penalty()
     train: Training
     measure: Measure | None = None
+    sweep: dict[str, Any] = {}  # the point of a grid at which this run is, if it is part of one
 
 
 class Experiment(Section):
@@ -148,8 +157,12 @@ def resolve(
     *,
     protocol: str = "ours",
     changes: Mapping[str, Any] | None = None,
+    sweep: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Merge an experiment's settings, protocol, variant and the user's changes into a config."""
+    """Merge an experiment's settings, protocol, variant and the user's changes into a config.
+
+    A `sweep` is the point of a grid: changes too, which the config remembers as such.
+    """
     if variant not in experiment.variants:
         raise ConfigError(
             f"{name} has no variant {variant!r}{nearest(variant, experiment.variants)}"
@@ -162,10 +175,13 @@ def resolve(
     own_protocols = own.pop("protocols", {})
     settings = merge(settings, own)
     settings = merge(settings, own_protocols.get(protocol, {}))
-    for key, value in (changes or {}).items():
+    point = dict(sweep or {})
+    for key, value in {**(changes or {}), **point}.items():
+        if (section := key.partition(".")[0]) not in experiment.base:
+            raise ConfigError(f"unknown key {section!r}{nearest(section, experiment.base)}")
         settings = merge(settings, nested(key, value))
     try:
-        return Config(experiment=name, variant=variant, protocol=protocol, **settings)
+        return Config(experiment=name, variant=variant, protocol=protocol, sweep=point, **settings)
     except ValidationError as error:
         raise ConfigError(explain(error, Config)) from None
 
@@ -193,10 +209,30 @@ def parse_change(text: str) -> tuple[str, Any]:
     key, separator, value = text.partition("=")
     if not (separator and key.strip()):
         raise ConfigError(f"--set takes key=value, such as train.epochs=10; got {text!r}")
+    return key.strip(), _parse_value(value)
+
+
+def parse_sweep(texts: Iterable[str]) -> list[dict[str, Any]]:
+    """Read `key=a,b,c` from the command line, any number of them: the points of the grid."""
+    axes: dict[str, list[Any]] = {}
+    for text in texts:
+        key, separator, values = text.partition("=")
+        if not (separator and key.strip() and values.strip()):
+            raise ConfigError(f"--sweep takes key=a,b,c, such as train.lr=0.1,0.01; got {text!r}")
+        if key.strip() in axes:
+            raise ConfigError(f"--sweep {key.strip()} was given twice: name all values in one")
+        parsed = _parse_value(f"[{values}]")
+        axes[key.strip()] = (
+            parsed if isinstance(parsed, list) else [_parse_value(v) for v in values.split(",")]
+        )
+    return [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
+
+
+def _parse_value(text: str) -> Any:
     try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+        return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return key.strip(), value.strip()
+        return text.strip()
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:

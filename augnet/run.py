@@ -10,6 +10,7 @@ Every file is replaced at once or not at all, so that a run can be killed at any
 """
 
 import inspect
+import io
 import json
 import os
 import platform
@@ -41,6 +42,8 @@ from augnet.transforms import Word, words
 from augnet.trunk import TRUNKS
 
 SCHEMA = 1
+# In the order in which they are written.
+FILES = ("run.json", "state.pt", "rows.jsonl", "model.safetensors", "result.json")
 
 
 def layers(
@@ -72,6 +75,14 @@ AUGMENTS: dict[str, Callable[..., Any]] = {
     "none": lambda: identity,
 }
 
+# Which penalty can be read off which augmentation.
+PENALISED: dict[str, tuple[str, ...]] = {
+    "none": tuple(AUGMENTS),
+    "selective": ("layers",),
+    "data-space": ("layers",),
+    "magnitude-only": ("layers", "augerino"),
+}
+
 
 def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
     """Make the net and load the data that a config describes."""
@@ -79,6 +90,11 @@ def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
     torch.manual_seed(seed)
     augment = make("augment", AUGMENTS, config.augment)
     trunk = make("trunk", TRUNKS, config.trunk)
+    if config.augment.name not in PENALISED[config.penalty.name]:
+        raise ConfigError(
+            f"penalty {config.penalty.name!r} is not for augment {config.augment.name!r}, "
+            f"but for {' or '.join(PENALISED[config.penalty.name])}: try penalty.name=none"
+        )
     try:
         return AugNet(augment, trunk, **config.net.model_dump()), splits
     except ValueError as error:
@@ -109,11 +125,10 @@ def commit() -> str:
         return ""
 
 
-def complete(path: Path, config: Config, seed: int, threads: int) -> None:
-    """Bring a run to its end, in a process of its own."""
-    torch.set_num_threads(threads)
-    for _ in RunDirectory(path, config, seed).run():
-        pass
+def _to_bytes(state: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    torch.save(state, file)
+    return file.getvalue()
 
 
 class RunDirectory:
@@ -122,37 +137,62 @@ class RunDirectory:
     def __init__(self, path: Path, config: Config, seed: int) -> None:
         self.path = path
         self.config, self.seed = config, seed
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            self._recognise()
 
-    def _description(self) -> dict[str, Any]:
-        versions = {
-            "augnet": augnet.__version__,
-            "commit": commit(),
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-        }
-        settings = json.loads(self.config.model_dump_json())
-        return {"schema": SCHEMA, "versions": versions, "seed": self.seed, "config": settings}
+    @property
+    def begun(self) -> bool:
+        """Whether there is something in the directory's place already."""
+        return self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir()))
 
-    def _recognise(self) -> None:
+    def check(self) -> None:
         """Refuse a directory that is not this run's, and leave it as it is."""
+        if not self.begun:
+            return
         refusal = f"{self.path} is not empty, and not this run's"
         try:
             found = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
-            schema, config, seed = found["schema"], found["config"], found["seed"]
+            schema, settings, seed = found["schema"], found["config"], found["seed"]
         except (OSError, ValueError, KeyError, TypeError):
             raise ConfigError(
                 f"{refusal}: it has no readable run.json. Choose another --out"
             ) from None
         if schema != SCHEMA:
             raise ConfigError(f"{refusal}: its schema is {schema}, this version writes {SCHEMA}")
-        mine = self._description()
-        if (config, seed) != (mine["config"], mine["seed"]):
+        try:
+            same = (Config(**settings), seed) == (self.config, self.seed)
+        except (TypeError, ValueError):
+            same = False
+        if not same:
             raise ConfigError(
                 f"{refusal}: it was made with other settings or another seed. Choose another --out"
             )
+
+    def files(self) -> dict[str, bytes]:
+        """Read all that has been written so far."""
+        found = (self.path / name for name in FILES)
+        return {file.name: file.read_bytes() for file in found if file.exists()}
+
+    def adopt(self, files: Mapping[str, bytes]) -> None:
+        """Write what this very run has written elsewhere."""
+        if files:
+            self.path.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            if name in files:
+                self._write(name, files[name])
+        if "result.json" in files:
+            (self.path / "state.pt").unlink(missing_ok=True)
+
+    def _describe(self, fabric: Fabric) -> dict[str, Any]:
+        versions = {
+            "augnet": augnet.__version__,
+            "commit": commit(),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "processes": str(fabric.world_size),
+            "precision": str(fabric._precision.precision),
+        }
+        settings = self.config.model_dump(mode="json")
+        return {"schema": SCHEMA, "versions": versions, "seed": self.seed, "config": settings}
 
     @property
     def finished(self) -> bool:
@@ -170,34 +210,51 @@ class RunDirectory:
             raise ConfigError(f"{file} is damaged: remove {self.path} to run again") from None
 
     def run(self, fabric: Fabric | None = None) -> Iterator[Row]:
-        """Train from where the run stands to its end; give one row per epoch."""
-        if self.finished:
+        """Train from where the run stands to its end; give one row per epoch.
+
+        Where there are several processes, all of them take part and the first one writes.
+        """
+        fabric = fabric or Fabric(devices=1)
+        writes = fabric.is_global_zero
+        if writes:
+            self.check()
+        if fabric.broadcast(self.finished):
             return
         net, splits = build(self.config, self.seed)
         trainer = Trainer(net, splits, self.config.train, self.config.penalty, self.seed, fabric)
-        if not self.path.exists() or not any(self.path.iterdir()):
+        self._go_on(trainer, fabric)
+        if writes and not self.begun:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._write_json("run.json", self._description())
-        state = self.path / "state.pt"
-        if state.exists():
-            try:
-                saved = torch.load(state, map_location="cpu", weights_only=True)
-                trainer.load_state_dict(saved)
-            except (RuntimeError, ValueError, KeyError, EOFError, UnpicklingError) as error:
-                raise ConfigError(
-                    f"{state} is damaged ({type(error).__name__}): remove it to begin again"
-                ) from None
+            self._write_json("run.json", self._describe(fabric))
         for row in trainer:
-            self._write("state.pt", lambda file: torch.save(trainer.state_dict(), file))
-            self._write_rows(trainer.rows)
+            state = trainer.state_dict()  # by all processes: each has dice of its own
+            if writes:
+                self._write("state.pt", _to_bytes(state))
+                self._write_rows(trainer.rows)
             yield row
         trainer.finish()
-        self._finish(trainer)
+        if writes:
+            self._finish(trainer)
+        fabric.barrier()
+
+    def _go_on(self, trainer: Trainer, fabric: Fabric) -> None:
+        """Take up the state of the last epoch, if there is one."""
+        file = self.path / "state.pt"
+        try:
+            exists = fabric.is_global_zero and file.exists()
+            saved = torch.load(file, map_location="cpu", weights_only=True) if exists else None
+            if saved := fabric.broadcast(saved):
+                trainer.load_state_dict(saved)
+        except (RuntimeError, ValueError, KeyError, EOFError, UnpicklingError) as error:
+            raise ConfigError(
+                f"{file} is damaged or another's ({type(error).__name__}: "
+                f"{str(error).splitlines()[0]}): remove it to begin again"
+            ) from None
 
     def _finish(self, trainer: Trainer) -> None:
         self._write_rows(trainer.rows)
         tensors = {key: value.contiguous() for key, value in trainer.net.state_dict().items()}
-        self._write("model.safetensors", lambda file: file.write(to_safetensors(tensors)))
+        self._write("model.safetensors", to_safetensors(tensors))
         best = trainer.best_epoch if self.config.train.patience else len(trainer.rows) - 1
         result: dict[str, Any] = {"epochs": len(trainer.rows), "kept": trainer.rows[best]}
         if self.config.measure:
@@ -207,19 +264,17 @@ class RunDirectory:
         (self.path / "state.pt").unlink(missing_ok=True)
 
     def _write_rows(self, rows: list[Row]) -> None:
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        self._write("rows.jsonl", lambda file: file.write(lines.encode()))
+        self._write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
 
     def _write_json(self, name: str, value: Any) -> None:
-        text = json.dumps(value, indent=1) + "\n"
-        self._write(name, lambda file: file.write(text.encode()))
+        self._write(name, (json.dumps(value, indent=1) + "\n").encode())
 
-    def _write(self, name: str, fill: Callable[[Any], object]) -> None:
+    def _write(self, name: str, content: bytes) -> None:
         """Replace a file at once or not at all."""
         draft = self.path / f".{name}.draft"
         try:
             with draft.open("wb") as file:
-                fill(file)
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self.path / name)

@@ -19,12 +19,40 @@ from augnet.transforms import Transform
 Row: TypeAlias = dict[str, float]
 
 
+class Objective(nn.Module):
+    """What is minimised, as one module: so that processes that share a batch see all of it."""
+
+    def __init__(self, net: AugNet, penalty: str) -> None:
+        super().__init__()
+        self.net, self.penalty = net, penalty
+
+    def forward(self, x: Tensor, y: Tensor, dice: Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Give the loss of the task, the penalty, and the share of right answers."""
+        output = self.net(x, dice)
+        task = F.cross_entropy(output, y)
+        right = (output.detach().argmax(1) == y).double().mean()
+        return task, self._penalty(x, dice), right
+
+    def _penalty(self, x: Tensor, dice: Generator) -> Tensor:
+        augment: Any = self.net.augment
+        if self.penalty == "selective":
+            return selective(augment)
+        if self.penalty == "magnitude-only":
+            return magnitude_only(augment)
+        if self.penalty == "data-space":
+            return in_data_space(augment, x, dice)
+        return x.new_zeros(())
+
+
 class Trainer:
     """Train an AugNet; iterate for one row per epoch, or go on from a `state_dict`.
 
     Three sources of randomness are kept apart, each seeded by `seed`: the order of the samples, the
     dice of the augmentation, and torch's own (dropout). All are part of the state, so that a run
     that was interrupted after any epoch ends as if it had not been.
+
+    Where `fabric` has several processes, each takes its share of every batch, with dice of its own;
+    the gradients are those of the whole batch. All processes see the rows of the first.
     """
 
     def __init__(
@@ -37,15 +65,16 @@ class Trainer:
         fabric: Fabric | None = None,
     ) -> None:
         self.fabric = fabric or Fabric(accelerator="auto", devices=1)
-        self.settings, self.penalty, self.seed = settings, penalty, seed
+        self.net, self.settings, self.seed = net, settings, seed
         self.weight = Schedule(penalty.weight)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
         optimiser = _optimiser(net, settings)
         self.scheduler = _scheduler(optimiser, settings)
-        self.net, self.optimiser = self.fabric.setup(net, optimiser)
+        self.objective, self.optimiser = self.fabric.setup(Objective(net, penalty.name), optimiser)
+        own = seed + 1_000_003 * self.fabric.global_rank
         self.order = Generator().manual_seed(seed)
-        self.dice = Generator(device=self.fabric.device).manual_seed(seed + 1)
-        torch.manual_seed(seed + 2)
+        self.dice = Generator(device=self.fabric.device).manual_seed(own + 1)
+        torch.manual_seed(own + 2)
         self.rows: list[Row] = []
         self.best: dict[str, Tensor] | None = None
 
@@ -70,22 +99,22 @@ class Trainer:
 
     def epoch(self, number: int) -> Row:
         """Go once through the training set, then score validation and test set."""
-        self.net.train()
+        self.objective.train()
         x, y = self.splits.train
         weight = self.weight(number)
         rank, world = self.fabric.global_rank, self.fabric.world_size
         totals = torch.zeros(3, dtype=torch.float64, device=x.device)
         for batch in torch.randperm(len(x), generator=self.order).split(self.settings.batch_size):
+            if len(batch) < world:
+                continue  # too few for all processes
             rows = batch[rank::world].to(x.device)
-            output = self.net(x[rows], self.dice)
-            task = F.cross_entropy(output, y[rows])
-            penalty = self._penalty(x[rows])
+            share = len(rows) * world / len(batch)  # gradients are averaged over processes
+            task, penalty, right = self.objective(x[rows], y[rows], self.dice)
             self.optimiser.zero_grad()
-            self.fabric.backward(task + weight * penalty)
+            self.fabric.backward(share * (task + weight * penalty))
             self.optimiser.step()
-            right = (output.argmax(1) == y[rows]).double().mean()
             sums = torch.stack((task.detach().double(), penalty.detach().double(), right))
-            totals += sums * len(batch) / len(x)
+            totals += share * sums * len(batch) / len(x)
         self.scheduler.step()
         totals = self.fabric.all_reduce(totals, reduce_op="mean")  # type: ignore[assignment]
         row: Row = dict(zip(("task", "penalty", "train_accuracy"), totals.tolist(), strict=True))
@@ -96,7 +125,7 @@ class Trainer:
         metric = f"valid_{self.settings.metric}"
         if self.settings.patience and all(row[metric] > other[metric] for other in self.rows):
             self.best = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
-        return row | learned(self.net)
+        return self.fabric.broadcast(row | learned(self.net))
 
     @torch.no_grad()
     def score(self, samples: Samples) -> Row:
@@ -104,7 +133,8 @@ class Trainer:
         self.net.eval()
         batch_size = max(1, 256 // self.net.copies)  # copies and all, it should fit into the cache
         dice = Generator(device=self.fabric.device).manual_seed(self.seed)
-        answers = torch.cat([self.net(x, dice).argmax(1) for x in samples.x.split(batch_size)])
+        with self.fabric.autocast():
+            answers = torch.cat([self.net(x, dice).argmax(1) for x in samples.x.split(batch_size)])
         right = (answers == samples.y).double()
         per_class = [right[samples.y == label].mean() for label in samples.y.unique()]
         return {
@@ -114,12 +144,11 @@ class Trainer:
 
     def measure(self, word: Transform, copies: int) -> Row:
         """Give invariance to a word, its 75 % interval, and accuracy, all on the test set."""
-        net = self.net.module  # the AugNet itself, whose forward says that it takes a generator
-        usual, net.copies = net.copies, copies
+        usual, self.net.copies = self.net.copies, copies
         dice = Generator(device=self.fabric.device).manual_seed(self.seed)
-        median, low, high = summary(invariance(net.eval(), word, self.splits.test.x, dice))
+        median, low, high = summary(invariance(self.net.eval(), word, self.splits.test.x, dice))
         accuracy = self.score(self.splits.test)["accuracy"]
-        net.copies = usual
+        self.net.copies = usual
         return {
             "copies": copies,
             "invariance": median,
@@ -127,16 +156,6 @@ class Trainer:
             "high": high,
             "accuracy": accuracy,
         }
-
-    def _penalty(self, x: Tensor) -> Tensor:
-        augment = self.net.augment
-        if self.penalty.name == "selective":
-            return selective(augment)
-        if self.penalty.name == "magnitude-only":
-            return magnitude_only(augment)
-        if self.penalty.name == "data-space":
-            return in_data_space(augment, x, self.dice)
-        return x.new_zeros(())
 
     def finish(self) -> None:
         """Put the best model in place, where there was a patience; else the last one is it."""
@@ -151,10 +170,18 @@ class Trainer:
             "optimiser": self.optimiser.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "order": self.order.get_state(),
-            "dice": self.dice.get_state(),
-            "torch": torch.get_rng_state(),
+            "dice": self._gather(self.dice.get_state()),
+            "torch": self._gather(torch.get_rng_state()),
             "rows": self.rows,
         }
+
+    def _gather(self, state: Tensor) -> Tensor:
+        """Put the states of all processes into one table, a row for each."""
+        states = [state.to(self.fabric.device)]
+        if self.fabric.world_size > 1:
+            states = [torch.empty_like(states[0]) for _ in range(self.fabric.world_size)]
+            torch.distributed.all_gather(states, state.to(self.fabric.device))
+        return torch.stack(states).cpu()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
@@ -163,8 +190,12 @@ class Trainer:
         self.optimiser.load_state_dict(state["optimiser"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])
-        self.dice.set_state(state["dice"])
-        torch.set_rng_state(state["torch"])
+        mine = self.fabric.global_rank
+        if len(state["dice"]) != self.fabric.world_size:
+            raise ValueError(f"of {len(state['dice'])} processes, not {self.fabric.world_size}")
+        # Clones, for torch takes a state that is part of a table for one that begins it.
+        self.dice.set_state(state["dice"][mine].clone())
+        torch.set_rng_state(state["torch"][mine].clone())
         self.rows = list(state["rows"])
 
 

@@ -1,5 +1,6 @@
 """The command line: what it shows, and how it refuses."""
 
+import json
 import re
 
 import pytest
@@ -57,6 +58,18 @@ def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
         (["sinusoids", "--protocol", "mine"], "has no protocol 'mine'"),
         (["sinusoids", "--set", "train.epochs"], "--set takes key=value"),
         (["sinusoids", "--set", "train.epochz=1"], "did you mean 'epochs'?"),
+        (["sinusoids", "--set", "variant=none"], "unknown key 'variant'"),
+        (["sinusoids", "--set", "penalty.weight=[[1, 0.5]]"], "that start at 0"),
+        (
+            ["sinusoids", "--variant", "one-layer", "--set", "augment.name=none"],
+            "penalty 'data-space' is not for augment",
+        ),
+        (["sinusoids", "--sweep", "train.lr"], "--sweep takes key=a,b,c"),
+        (["sinusoids", "--sweep", "train.lrr=1,2"], "did you mean 'lr'?"),
+        (["sinusoids", "--devices", "512"], "--devices 512: this machine has"),
+        (["sinusoids", "--precision", "bf16-mixd"], "did you mean 'bf16-mixed'?"),
+        (["sinusoids", "--ray", "local", "--jobs", "2"], "leave out --devices and --jobs"),
+        (["sinusoids", "--ray", "127.0.0.1:1"], "no Ray cluster at '127.0.0.1:1'"),
         (
             ["mario-iggy", "--set", "data.images=/nowhere.npz"],
             "is not a readable .npz file",
@@ -69,6 +82,25 @@ def test_mistakes_are_one_line_and_exit_code_two(arguments, message, tmp_path):
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_sweep_runs_a_grid_with_a_directory_for_each_point(tmp_path):
+    sweep = ("--sweep", "penalty.weight=0,0.5", "--sweep", "train.optimiser=adam,sgd")
+    done = augnet("run", "sinusoids", "--variant", "one-layer", *SMALL, *sweep, "--jobs", "2",
+                  "--out", str(tmp_path))  # fmt: skip
+    assert done.exit_code == 0, done.output
+    points = sorted(path.name for path in (tmp_path / "sinusoids" / "ours").iterdir())
+    assert points == [
+        f"one-layer,penalty.weight={weight},train.optimiser={optimiser}"
+        for weight in ("0", "0.5")
+        for optimiser in ("adam", "sgd")
+    ]
+    assert points[0] in done.stdout
+    made = json.loads(
+        (tmp_path / "sinusoids" / "ours" / points[3] / "seed-0" / "run.json").read_text()
+    )
+    assert made["config"]["sweep"] == {"penalty.weight": 0.5, "train.optimiser": "sgd"}
+    assert made["config"]["train"]["optimiser"] == "sgd"
 
 
 def test_an_unwritable_directory_is_one_line(tmp_path):

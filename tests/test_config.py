@@ -3,7 +3,7 @@
 import pytest
 
 from augnet import config
-from augnet.config import ConfigError, merge, parse, parse_change, resolve
+from augnet.config import ConfigError, merge, parse, parse_change, parse_sweep, resolve
 from augnet.run import build
 
 MINIMAL = """
@@ -95,3 +95,13 @@ def test_unknown_names_and_broken_files_are_explained():
         parse(MINIMAL.replace("title", "titel"), "test")
     with pytest.raises(ConfigError, match="test: title is missing"):
         parse(MINIMAL.replace('title = "t"', ""), "test")
+
+
+def test_a_sweep_is_all_points_of_a_grid():
+    assert parse_sweep([]) == [{}]
+    assert parse_sweep(["a=1,2", "b.c=x,y"]) == [
+        {"a": a, "b.c": b} for a in (1, 2) for b in ("x", "y")
+    ]
+    assert parse_sweep(["weight=[[0, 0.5]],0.1"]) == [{"weight": [[0, 0.5]]}, {"weight": 0.1}]
+    with pytest.raises(ConfigError, match="given twice"):
+        parse_sweep(["a=1", "a=2"])

@@ -95,6 +95,22 @@ def test_a_run_killed_between_its_last_epoch_and_its_end_is_ended(tmp_path):
     assert_same(run.path, tmp_path / "whole")
 
 
+def workers(pid: int) -> list[int]:
+    """Find the children of a process that train, through /proc."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    named = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return [child for child, command in named.items() if b"spawn_main" in command]
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process runs: one that nobody has buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="workers are found through /proc")
 def test_a_run_survives_being_killed(tmp_path):
     options = [f"--set={key}={json.dumps(value)}" for key, value in CHANGES.items()]
     command = [sys.executable, "-m", "augnet", "run", "sinusoids", "--variant=one-layer", *options]
@@ -110,8 +126,12 @@ def test_a_run_survives_being_killed(tmp_path):
     deadline = time.monotonic() + 120
     while not (out("killed") / "rows.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
+    (worker,) = workers(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    while alive(worker):  # it goes with its parent, so that it cannot disturb the next one
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert not (out("killed") / "result.json").exists()
     assert start("killed").wait(timeout=120) == 0
     assert_same(out("killed"), out("whole"))
@@ -144,27 +164,27 @@ def test_foreign_and_damaged_directories_are_refused_and_left_alone(tmp_path):
     foreign.mkdir()
     (foreign / "thesis.txt").write_text("years of work")
     with pytest.raises(ConfigError, match=r"foreign is not empty.*no readable run\.json"):
-        directory(foreign)
+        directory(foreign).check()
     assert [file.name for file in foreign.iterdir()] == ["thesis.txt"]
 
     run = directory(tmp_path / "run")
     assert not run.path.exists()  # not before there is something to write
     next(run.run())
     with pytest.raises(ConfigError, match="other settings or another seed"):
-        directory(run.path, seed=1)
+        directory(run.path, seed=1).check()
     with pytest.raises(ConfigError, match="other settings or another seed"):
-        directory(run.path, **{"train.lr": 0.5})
+        directory(run.path, **{"train.lr": 0.5}).check()
     description = (run.path / "run.json").read_text()
     (run.path / "run.json").write_text(description.replace('"schema": 1', '"schema": 99'))
     with pytest.raises(ConfigError, match="its schema is 99, this version writes 1"):
-        directory(run.path)
+        directory(run.path).check()
     (run.path / "run.json").write_text("{")
     with pytest.raises(ConfigError, match=r"no readable run\.json"):
-        directory(run.path)
+        directory(run.path).check()
     file = tmp_path / "file"
     file.write_text("not a directory")
     with pytest.raises(ConfigError, match="is not empty"):
-        directory(file)
+        next(directory(file).run())
 
 
 def test_damaged_states_and_rows_are_named(tmp_path):

@@ -100,7 +100,7 @@ def test_measures_are_repeatable_and_are_of_the_copies_asked_for():
     one, again, many = (run.measure(shift, copies) for copies in (1, 1, 40))
     assert one == again
     assert many["invariance"] != one["invariance"]
-    assert run.net.module.copies == 2
+    assert run.net.copies == 2
 
 
 def test_what_is_learned_is_read_off_any_augment():
