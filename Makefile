@@ -4,8 +4,9 @@ BIN := .venv/bin
 
 .PHONY: demo test lint format slow bench clean
 
-demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids and draw what was learned
-	$(BIN)/python examples/01_sinusoids.py
+demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids; ends with a page to look at
+	$(BIN)/augnet run sinusoids --variant one-layer --out demo-output/runs
+	$(BIN)/augnet report demo-output/runs --out demo-output
 
 test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest
