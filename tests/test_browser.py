@@ -74,9 +74,15 @@ def test_nothing_is_wider_than_the_window(view):
 def test_every_figure_can_be_seen(view):
     svgs = boxes(view, "figure svg")
     names = view.execute_script("return [...document.querySelectorAll('figure')].map(e => e.id)")
-    assert {"learned", "grid", "widths", "data", "accuracy", "loss", "words-one-layer"} <= set(
-        names
-    )
+    assert {
+        "learned",
+        "grid-penalty.weight-net.copies",
+        "widths",
+        "data",
+        "accuracy",
+        "loss",
+        "words-one-layer",
+    } <= set(names)
     assert len(svgs) == len(names)
     for *_, width, height in svgs:
         assert width > 300

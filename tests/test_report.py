@@ -310,3 +310,11 @@ def test_a_mere_grid_is_not_judged(tmp_path):
     (with_base, _), *_ = studies([swept(penalty_weight=0.1), run()])
     assert with_base.judged[0].verdict == "reproduced (1 of 1 seeds)"
     assert [line[0] for line in with_base.tables["What was learned"].rows] == ["one-layer"]
+
+
+def test_grids_of_different_settings_are_drawn_apart(tmp_path):
+    runs = [swept(penalty_weight=weight) for weight in (0.1, 0.5)]
+    (page,) = write([*runs, *(swept(train_lr=lr) for lr in (0.1, 0.01))], tmp_path)
+    pictures = sorted(file.stem for file in page.parent.glob("grid*.png"))
+    assert pictures == ["grid-penalty.weight", "grid-train.lr"]
+    assert "| one-layer | - | 0.01 | 1 |" in page.with_name("summary.md").read_text()

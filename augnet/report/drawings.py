@@ -65,9 +65,12 @@ def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
                 "One line per seed: full if the word is selected in the end, pale if another is."
             )
             drawn.append(Drawn("learned", f"Learned strength of {word}", caption, figure))
-    if figure := over_grid(expect, study.records):
-        caption = "Lines are medians over seeds, dots the seeds."
-        drawn.append(Drawn("grid", "The grid", caption, figure))
+    for keys in dict.fromkeys(tuple(record.sweep) for record in study.records):
+        mine = [record for record in study.records if tuple(record.sweep) == keys]
+        if figure := over_grid(expect, mine):
+            caption = "Lines are medians over seeds, dots the seeds."
+            name, title = "-".join(("grid", *keys)), f"Where {' and '.join(keys)} lead"
+            drawn.append(Drawn(name, f"{title}{'s' if len(keys) == 1 else ''}", caption, figure))
     return drawn
 
 
