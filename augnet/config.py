@@ -8,9 +8,16 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from augnet.checks import nearest
 from augnet.penalty import Schedule
@@ -99,6 +106,73 @@ class Config(Section):
     sweep: dict[str, Any] = {}  # the point of a grid at which this run is, if it is part of one
 
 
+class Other(Section):
+    """The same quantity elsewhere: of other variants, place by place, or with other copies."""
+
+    variants: list[str] | None = None
+    copies: int | None = None
+
+
+class Claim(Section):
+    """One thing that the paper says, and what each seed must show for it.
+
+    `quantity` says what is read off a run (`report.quantities` says how), and exactly one
+    criterion what it must be, in every seed of every one of the variants.
+    """
+
+    says: str
+    source: str
+    variants: list[str] = Field(min_length=1)
+    quantity: Literal[
+        "selected", "weight", "strength", "used-strength", "used-magnitude", "used-layers",
+        "leads-from", "spread-widths", "test-accuracy", "accuracy", "invariance",
+    ]  # fmt: skip
+    word: str | None = None
+    copies: int | None = None
+    # The criteria, of which there is one; the last two compare with the same quantity elsewhere.
+    equals: str | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    near: float | None = None
+    away_from: float | None = None
+    close_to: Other | None = None
+    above: Other | None = None
+    tolerance: float | None = Field(default=None, ge=0)  # relative
+
+    @model_validator(mode="after")
+    def _is_one_question(self) -> "Claim":
+        criteria = ("equals", "at_least", "at_most", "near", "away_from", "close_to", "above")
+        given = [name for name in criteria if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a claim has one of {', '.join(criteria)}; this one has {given}")
+        tolerant = given[0] in ("near", "away_from", "close_to")
+        if tolerant != (self.tolerance is not None):
+            raise ValueError(f"{given[0]} {'needs a' if tolerant else 'takes no'} tolerance")
+        needed = {"word": ("weight", "strength", "used-strength", "leads-from"),
+                  "copies": ("accuracy", "invariance")}  # fmt: skip
+        for key, quantities in needed.items():
+            if (self.quantity in quantities) != (getattr(self, key) is not None):
+                raise ValueError(f"{key} is for {', '.join(quantities)}, and these need it")
+        others = self.other.variants if self.other else None
+        if others is not None and len(others) != len(self.variants):
+            raise ValueError(f"{given[0]}.variants has one for each of {self.variants}")
+        return self
+
+    @property
+    def other(self) -> Other | None:
+        """What the quantity is compared with, if not with a number."""
+        return self.above or self.close_to
+
+
+class Expect(Section):
+    """What the paper found: the word that matters and its strength, and all that it claims."""
+
+    word: str | None = None
+    strength: float | None = None
+    unit: str = ""
+    claims: list[Claim] = []
+
+
 class Experiment(Section):
     """A file of `experiments/`: a figure of the paper, its variants, and what it claims."""
 
@@ -114,7 +188,17 @@ class Experiment(Section):
     measure: dict[str, Any] | None = None
     protocols: dict[str, dict[str, Any]] = {}
     variants: dict[str, dict[str, Any]]
-    expect: dict[str, Any] = {}
+    expect: Expect = Expect()
+
+    @model_validator(mode="after")
+    def _claims_are_about_its_variants(self) -> "Experiment":
+        for claim in self.expect.claims:
+            others = (claim.other.variants if claim.other else None) or []
+            for variant in (*claim.variants, *others):
+                if variant not in self.variants:
+                    hint = nearest(variant, self.variants)
+                    raise ValueError(f"{claim.says!r} is about an unknown {variant!r}{hint}")
+        return self
 
     @property
     def base(self) -> dict[str, Any]:
@@ -240,10 +324,21 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     # A key that is unknown is more telling than one that is missing for it.
     problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     path = [str(part) for part in problem["loc"]]
+    where = ".".join(path)
     if problem["type"] == "missing":
-        return f"{'.'.join(path)} is missing"
+        return f"{where} is missing"
+    if problem["type"] == "value_error":  # one of our own, which says what came
+        return ": ".join(filter(None, (where, str(problem["ctx"]["error"]))))
     if problem["type"] != "extra_forbidden":
-        return f"{'.'.join(path)}: {problem['msg']}; got {problem['input']!r}"
-    for part in path[:-1]:
-        model = model.model_fields[part].annotation  # type: ignore[assignment]
-    return f"unknown key {'.'.join(path)!r}{nearest(path[-1], model.model_fields)}"
+        return f"{where}: {problem['msg']}; got {problem['input']!r}"
+    for part in problem["loc"][:-1]:
+        if isinstance(part, str):  # a number is a place in a list, whose model is the list's
+            model = _model_in(model.model_fields[part].annotation) or model
+    return f"unknown key {where!r}{nearest(path[-1], model.model_fields)}"
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Find the model in what a field may hold: itself, a list of it, or it or nothing."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)

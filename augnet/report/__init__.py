@@ -1,139 +1,100 @@
-"""Run directories become tables, figures and one self-contained page per experiment."""
+"""Run directories become tables, figures and one self-contained page per experiment and protocol.
+
+    runs ──► records ──► claims, judged ──► tables ──► study ──► page, Markdown, JSON
+      └────────────────────────────────────────────► figures ──┘
+
+A record is what is kept of a run. Everything but the curves follows from records, so that
+`docs/results.md` is made from those in `results/` in the same way.
+"""
 
 import json
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment
-from matplotlib.figure import Figure
 
-from augnet.config import Experiment, read
-from augnet.report.figures import by_variant, capacity, heat_map, over_epochs, spread, svg
-from augnet.report.runs import Run, find, strength
+from augnet.report.command import leaves, toml
+from augnet.report.drawings import Drawn, draw
+from augnet.report.runs import Run, find
+from augnet.report.study import Study, studies
+from augnet.report.tables import by_label, runs_table
+from augnet.report.wording import asked, found
 
-__all__ = ["COLUMNS", "Run", "find", "summary_table", "write"]
-
-COLUMNS = ("variant", "seeds", "selected", "strength", "paper", "test accuracy")
-
-
-class Drawn(NamedTuple):
-    """A figure with its words."""
-
-    name: str
-    title: str
-    caption: str
-    figure: Figure
-
-    @property
-    def svg(self) -> str:
-        """The figure as it stands in the page."""
-        return svg(self.figure)
-
-
-def summary_table(experiment: Experiment, runs: Sequence[Run]) -> list[tuple[str, ...]]:
-    """Sum up each variant over its seeds, beside what the paper says."""
-    expected, unit = experiment.expect.get("selected"), experiment.expect.get("unit", "")
-    truth = experiment.expect.get("strength")
-    table: list[tuple[str, ...]] = []
-    for variant, group in by_variant(runs).items():
-        chosen = [run.selected() for run in group]
-        counts = {word: chosen.count(word) for word in dict.fromkeys(chosen) if word}
-        selected = ", ".join(f"{word} {count}×" for word, count in counts.items()) or "-"
-        strengths = [run.strength(expected) for run in group] if expected else []
-        known = [strength for strength in strengths if strength is not None]
-        table.append((
-            variant,
-            str(len(group)),
-            selected,
-            f"{expected} {spread(known)} {unit}" if known else "-",
-            f"{expected} {truth} {unit}" if expected and truth else "-",
-            spread([run.rows[-1]["test_accuracy"] for run in group]),
-        ))  # fmt: skip
-    return table
-
-
-def each_run(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Say of each run what was selected in each layer and how strong, and what was measured."""
-    return [
-        {
-            "variant": run.variant,
-            "seed": run.seed,
-            "epochs": len(run.rows),
-            "test_accuracy": run.rows[-1]["test_accuracy"],
-            "selected": [
-                {
-                    "word": word,
-                    "weight": round(run.learned(f"layer{layer}.{word}.weight"), 4),
-                    "strength": round(run.learned(f"layer{layer}.{word}.strength"), 4),
-                }
-                for layer in range(1, run.layers + 1)
-                if (word := run.selected(layer))
-            ],
-            "measured": run.measured,
-        }
-        for run in runs
-    ]
-
-
-def draw(experiment: Experiment, runs: Sequence[Run]) -> list[Drawn]:
-    """Draw what an experiment is about."""
-    word, unit = experiment.expect.get("selected"), experiment.expect.get("unit", "")
-    drawn: list[Drawn] = []
-
-    def add(name: str, title: str, caption: str, figure: Figure | None) -> None:
-        if figure is not None:
-            drawn.append(Drawn(name, title, caption, figure))
-
-    dots = "Lines are medians over seeds, dots are the seeds."
-    add("capacity", "Invariance and accuracy against the size of the trunk", dots, capacity(runs))
-    band = "Lines are medians over seeds, shades all that they span."
-    if word:
-        truth = experiment.expect.get("strength")
-        figure = over_epochs(runs, lambda row: strength(row, word), f"{word}, {unit}", truth)
-        add("learned", f"Learned strength of {word}", band, figure)
-    add("accuracy", "Test accuracy", band,
-        over_epochs(runs, lambda row: row["test_accuracy"], "test accuracy"))  # fmt: skip
-    add("loss", "Training loss of the task", band,
-        over_epochs(runs, lambda row: row["task"], "cross-entropy"))  # fmt: skip
-    for variant, group in by_variant(runs).items():
-        caption = f"Seed {group[0].seed}. A magnitude of 1 is the word's limit."
-        title = f"Weights and magnitudes: {variant}"
-        add(f"words-{variant}", title, caption, heat_map(group[0]))
-    return drawn
+__all__ = ["Run", "find", "write"]
 
 
 def write(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Write a page, PNG files and a Markdown table for each experiment among the runs."""
-    template = Environment(autoescape=True).from_string(
-        (resources.files("augnet.report") / "page.html").read_text(encoding="utf-8")
-    )
+    """Write a page, PNG files, Markdown and JSON for each experiment and protocol."""
     pages = []
-    for name in dict.fromkeys(str(run.config["experiment"]) for run in runs):
-        mine = [run for run in runs if run.config["experiment"] == name]
-        experiment = read(name)
-        table, figures = summary_table(experiment, mine), draw(experiment, mine)
-        protocols = " and ".join(dict.fromkeys(str(run.config["protocol"]) for run in mine))
-        seeds = len({run.seed for run in mine})
-        target = folder / name
+    for study, mine in studies(runs):
+        target = folder / study.label
         target.mkdir(parents=True, exist_ok=True)
+        figures = draw(study, mine)
         for each in figures:
             each.figure.savefig(target / f"{each.name}.png", dpi=150)
-        rows = [COLUMNS, ("---",) * len(COLUMNS), *table]
-        markdown = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-        (target / "summary.md").write_text(markdown, encoding="utf-8")
-        command = f"augnet run {name} --protocol {protocols} --seeds {seeds}"
-        record = {"command": command, "versions": mine[0].versions, "runs": each_run(mine)}
-        (target / "summary.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        page = template.render(
-            experiment=experiment,
-            columns=COLUMNS,
-            table=table,
-            figures=figures,
-            command=command,
-            settings=json.dumps(mine[0].config, indent=1),
-        )
-        (target / "index.html").write_text(page, encoding="utf-8")
+        texts = {
+            "summary.md": markdown(study, figures),
+            "summary.json": json.dumps(study.summary(), indent=1) + "\n",
+            "index.html": page(study, mine, figures),
+        }
+        for name, text in texts.items():
+            (target / name).write_text(text, encoding="utf-8")
         pages.append(target / "index.html")
     return pages
+
+
+def markdown(study: Study, figures: Sequence[Drawn]) -> str:
+    """Write the page as Markdown, with the PNG files beside it."""
+    parts = [f"# {study.experiment.title}\n", f"{study.experiment.question}\n", study.outcome]
+    parts += [f"\n## {title}\n\n{table.markdown}" for title, table in study.tables.items()]
+    parts += [f"\n## {each.title}\n\n![{each.title}]({each.name}.png)\n\n{each.caption}"
+              for each in figures]  # fmt: skip
+    commands = "\n".join(f"    {command}" for command in study.commands)
+    parts += [f"\n## How it was made\n\n{commands}\n\n{study.made}\n"]
+    return "\n".join(parts)
+
+
+def page(study: Study, runs: Sequence[Run], figures: Sequence[Drawn]) -> str:
+    """Write the page as HTML that needs nothing beside it."""
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(
+        (resources.files("augnet.report") / "page.html").read_text(encoding="utf-8")
+    )
+    tables = {
+        title: table for title, table in study.tables.items() if title != "The paper and ours"
+    }
+    return template.render(
+        study=study,
+        judged=study.judged,
+        asked=asked,
+        found=found,
+        tables=tables,
+        figures=figures,
+        each_run=runs_table(study.records),
+        unfinished=sum(run.kept is None for run in runs),
+        settings=_toml(runs[0].config),
+        base=runs[0].label,
+        differences=differences(runs),
+    )
+
+
+def differences(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Say of each variant which settings are not those of the first."""
+    base = dict(leaves(runs[0].config))
+
+    def differs(run: Run) -> list[str]:
+        mine = dict(leaves(run.config))
+        keys = [key for key in mine if mine[key] != base.get(key) and key != "variant"]
+        return [f"{key} = {_value(mine[key])}" for key in keys]
+
+    return {label: differs(group[0]) for label, group in list(by_label(runs).items())[1:]}
+
+
+def _toml(config: dict[str, Any]) -> str:
+    return "\n".join(f"{key} = {_value(value)}" for key, value in leaves(config))
+
+
+def _value(value: Any) -> str:
+    return "not set" if value is None else toml(value)

@@ -1,9 +1,9 @@
-"""Run directories as they are read back: config, seed and rows, and what their rows say."""
+"""Run directories as they are read back: config, seed and rows."""
 
 import json
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +23,27 @@ class Run(NamedTuple):
     rows: list[Row]
     measured: list[Row]
     versions: dict[str, str]
+    kept: Row | None = None  # the row of the model that was kept; None while it is not over
 
     @property
     def variant(self) -> str:
         """Which variant of its experiment this is."""
         return str(self.config["variant"])
+
+    @property
+    def study(self) -> tuple[str, str]:
+        """Experiment and protocol: what may stand in one table."""
+        return str(self.config["experiment"]), str(self.config["protocol"])
+
+    @property
+    def sweep(self) -> dict[str, Any]:
+        """The point of a grid, of which older runs know nothing."""
+        return dict(self.config.get("sweep") or {})
+
+    @property
+    def label(self) -> str:
+        """The variant, and the point of the grid."""
+        return label(self.variant, self.sweep)
 
     def words(self, layer: int = 1) -> list[str]:
         """Name the words of a layer, in their order; none if there is no such layer."""
@@ -41,45 +57,51 @@ class Run(NamedTuple):
         return len({key.split(".")[0] for key in self.rows[-1] if key.startswith("layer")})
 
     def learned(self, key: str) -> float:
-        """Average a value over the last epochs."""
-        return statistics.fmean(row[key] for row in self.tail)
+        """Average a value over the last epochs: magnitudes keep moving."""
+        tail = self.rows[-max(1, round(TAIL * len(self.rows))) :]
+        return statistics.fmean(row[key] for row in tail)
 
-    def selected(self, layer: int = 1) -> str | None:
-        """Name the heaviest word of a layer."""
-        words = self.words(layer)
-        if not words:
-            return None
-        return max(words, key=lambda word: self.learned(f"layer{layer}.{word}.weight"))
+    def selects(self, word: str) -> bool:
+        """Whether the word is the heaviest of some layer in the end; Augerino uses all it has."""
+        last = self.rows[-1]
+        heaviest = (
+            max(self.words(n), key=lambda each: last[f"layer{n}.{each}.weight"])
+            for n in range(1, self.layers + 1)
+        )
+        return word in heaviest or f"augerino.{word}.width" in last
 
-    def strength(self, word: str) -> float | None:
-        """Average the strength of a word over the last epochs; None if there is no such word."""
-        values = [strength(row, word) for row in self.tail]
-        known = [value for value in values if value is not None]
-        return statistics.fmean(known) if known else None
 
-    @property
-    def tail(self) -> list[Row]:
-        """The last epochs, over which what was learned is averaged: magnitudes keep moving."""
-        return self.rows[-max(1, round(TAIL * len(self.rows))) :]
+def label(variant: str, point: Mapping[str, Any]) -> str:
+    """Name a variant at a point of a grid: one-layer, penalty.weight=0.2."""
+    return ", ".join((variant, *(f"{key}={value}" for key, value in point.items())))
 
 
 def strength(row: Row, word: str) -> float | None:
     """Read off a row how strong a word is, in the layer that uses most of it."""
-    if f"augerino.{word}.width" in row:  # a uniform distribution on ± half its width
-        return math.degrees(row[f"augerino.{word}.width"] / 2)
+    if f"augerino.{word}.width" in row:
+        return half_width(word, row[f"augerino.{word}.width"])
     keys = [key for key in row if key.endswith(f".{word}.strength")]
     if not keys:
         return None
     return row[max(keys, key=lambda key: row[key] * row[key.replace(".strength", ".weight")])]
 
 
+def half_width(word: str, width: float) -> float:
+    """Turn the width of Augerino's uniform distribution into a strength; angles into degrees."""
+    return math.degrees(width / 2) if word == "rotate" else width / 2
+
+
 def find(paths: Iterable[Path]) -> list[Run]:
     """Read all runs below some directories, in the order of their names."""
     files = sorted({file for path in paths for file in Path(path).rglob("run.json")})
-    runs = [read(file.parent) for file in files]
-    runs = [run for run in runs if run.rows]
+    runs = [run for run in (read(file.parent) for file in files) if run.rows]
     if not runs:
         raise ConfigError(f"no runs with rows below {', '.join(map(str, paths))}")
+    known: dict[tuple[Any, ...], Path] = {}
+    for run in runs:
+        first = known.setdefault((run.study, run.label, run.seed), run.path)
+        if first != run.path:
+            raise ConfigError(f"{first} and {run.path} are both {run.label}, seed {run.seed}")
     return runs
 
 
@@ -94,8 +116,15 @@ def read(path: Path) -> Run:
             raise ConfigError(f"{path} has schema {made['schema']}, this version reads {SCHEMA}")
         result = path / "result.json"
         over = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-        measured = over.get("measured", [])
-        return Run(path, made["config"], made["seed"], rows, measured, made["versions"])
+        return Run(
+            path,
+            made["config"],
+            made["seed"],
+            rows,
+            over.get("measured", []),
+            made["versions"],
+            over.get("kept"),
+        )
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ConfigError):
             raise

@@ -1,0 +1,104 @@
+"""Which figures a page shows, and the words beneath them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
+
+from augnet.report.figures import (
+    capacity,
+    heat_map,
+    over_epochs,
+    over_grid,
+    samples,
+    seeds_that_select,
+    widths,
+)
+from augnet.report.figures.style import svg
+from augnet.report.runs import Run, strength
+from augnet.report.study import Study
+from augnet.report.tables import by_label
+
+BAND = "Lines are medians over seeds, shades all that they span."
+
+
+class Drawn(NamedTuple):
+    """A figure with its words."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+
+    @property
+    def svg(self) -> str:
+        """The figure as it stands in the page."""
+        return svg(self.figure, self.name)
+
+
+def draw(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+    """Draw what an experiment is about: the paper's figures first, then what is behind them."""
+    return [*_findings(study, runs), *_words(runs), *_background(study, runs)]
+
+
+def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+    expect = study.experiment.expect
+    drawn = []
+    if figure := capacity(study.records):
+        caption = (
+            "Lines are medians over seeds, dots the seeds. Bars hold the middle 75 % of the test "
+            "set; those that reach the lower edge go on below it."
+        )
+        drawn.append(Drawn("capacity", "Invariance and accuracy by the size of the trunk",
+                           caption, figure))  # fmt: skip
+    if word := expect.word:
+        label = f"{word}, {expect.unit}"
+        figure = over_epochs(
+            runs,
+            lambda row: strength(row, word),
+            label,
+            expect.strength,
+            seeds_that_select(word),
+        )
+        if figure:
+            caption = (
+                "One line per seed: full if the word is selected in the end, pale if another is."
+            )
+            drawn.append(Drawn("learned", f"Learned strength of {word}", caption, figure))
+    for keys in dict.fromkeys(tuple(record.sweep) for record in study.records):
+        mine = [record for record in study.records if tuple(record.sweep) == keys]
+        if figure := over_grid(expect, mine):
+            caption = "Lines are medians over seeds, dots the seeds."
+            name, title = "-".join(("grid", *keys)), f"Where {' and '.join(keys)} lead"
+            drawn.append(Drawn(name, f"{title}{'s' if len(keys) == 1 else ''}", caption, figure))
+    return drawn
+
+
+def _words(runs: Sequence[Run]) -> list[Drawn]:
+    drawn = []
+    # A grid has too many points for a map of each: its curve says more.
+    for label, group in by_label(run for run in runs if not run.sweep).items():
+        if figure := heat_map(group[0]):
+            caption = f"Seed {group[0].seed}. A magnitude of 1 is the word's limit."
+            drawn.append(
+                Drawn(f"words-{label}", f"Weights and magnitudes: {label}", caption, figure)
+            )
+    if figure := widths(runs):
+        caption = "One line per seed. Angles are in radians, translations in twentieths of a side."
+        drawn.append(Drawn("widths", "Widths that Augerino learns", caption, figure))
+    return drawn
+
+
+def _background(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+    drawn = []
+    data = runs[0].config["data"]
+    if figure := samples(data):
+        caption = "Some samples of each class, as the runs were given them."
+        drawn.append(Drawn("data", "The data", caption, figure))
+    for name, title, key, label in (
+        ("accuracy", "Test accuracy", "test_accuracy", "test accuracy"),
+        ("loss", "Training loss of the task", "task", "cross-entropy"),
+    ):
+        if figure := over_epochs(runs, lambda row, key=key: row[key], label):  # type: ignore[misc]
+            drawn.append(Drawn(name, title, BAND, figure))
+    return drawn

@@ -1,0 +1,61 @@
+"""`docs/results.md`: what reproduces and what does not, from the records in `results/`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from augnet.config import ConfigError
+from augnet.report.claims import Judged
+from augnet.report.study import Study, load
+
+INTRODUCTION = """\
+# Results
+
+What the paper claims of its controlled experiments, and what we find in its own settings. Made
+from the records in `results/` by `python -m augnet.report results docs/results.md`. The claims, and
+what counts as holding, are in `augnet/experiments/*.toml`: the paper gives curves, so tolerances
+are ours. Ours is the median over the seeds, and all that they span; [k of n] counts the seeds of
+one variant.
+"""
+
+KINDS = {
+    "all": "Holds in every run",
+    "some": "Holds in some runs",
+    "none": "Holds in no run",
+    "unknown": "Not judged, for lack of runs",
+}
+
+
+def results(folder: Path) -> str:
+    """Write the page for all studies in a folder."""
+    studies = [load(path) for path in sorted(folder.glob("*-paper.json"))]
+    if not studies:
+        raise ConfigError(f"no *-paper.json in {folder}")
+    return "\n".join((INTRODUCTION, overview(studies), *map(section, studies)))
+
+
+def overview(studies: Sequence[Study]) -> str:
+    """List all claims by their verdict."""
+    judged = [(study, each) for study in studies for each in study.judged]
+    parts = ["## What reproduces, what does not\n"]
+    for kind, title in KINDS.items():
+        lines = [_line(study, each) for study, each in judged if each.kind == kind]
+        if lines:
+            parts.append(f"{title} ({len(lines)} of {len(judged)} claims):\n\n" + "".join(lines))
+    return "\n".join(parts)
+
+
+def _line(study: Study, judged: Judged) -> str:
+    return f"- {study.name}: {judged.claim.says} ({judged.claim.source}): {judged.verdict}\n"
+
+
+def section(study: Study) -> str:
+    """Write what one study found, and how."""
+    tables = [f"### {title}\n\n{table.markdown}" for title, table in study.tables.items()]
+    commands = "\n".join(f"    {command}" for command in study.commands)
+    return "\n".join((
+        f"## {study.experiment.title}\n",
+        f"{study.experiment.question} {study.outcome} {study.seeds} seeds.\n",
+        *tables,
+        f"{commands}\n",
+        f"{study.made}.\n",
+    ))  # fmt: skip

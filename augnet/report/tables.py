@@ -1,0 +1,101 @@
+"""Tables: claims beside what was found, what each variant learned, and grids."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+from augnet.config import Expect
+from augnet.report.claims import Judged
+from augnet.report.records import Record
+from augnet.report.runs import Run
+from augnet.report.wording import asked, found, learned, spread
+
+Labelled = TypeVar("Labelled", Run, Record)
+
+
+class Table(NamedTuple):
+    """Columns, and rows of cells."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+    @property
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        lines = (self.columns, ("---",) * len(self.columns), *self.rows)
+        return "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", "<br>")
+
+
+def by_label(runs: Iterable[Labelled]) -> dict[str, list[Labelled]]:
+    """Put the seeds of each variant (and point of a grid) together, in the order they come."""
+    groups: dict[str, list[Labelled]] = {}
+    for run in runs:
+        groups.setdefault(run.label, []).append(run)
+    return groups
+
+
+def claims_table(judged: Sequence[Judged]) -> Table:
+    """Put what the paper says beside what we found, and whether it is the same."""
+    rows = [
+        (
+            f"{each.claim.says} ({each.claim.source})\n{asked(each.claim)}",
+            "\n".join(found(each)) or "-",
+            each.verdict,
+        )
+        for each in judged
+    ]
+    return Table(("paper", "ours", "verdict"), rows)
+
+
+def variants_table(expect: Expect, records: Sequence[Record]) -> Table:
+    """Say what the seeds of each variant learned, in words and physical units; not for grids."""
+    word = expect.word
+    columns = ("variant", "seeds", "what was learned", f"strength of {word}", "test accuracy")
+    rows = []
+    for name, group in by_label(each for each in records if not each.sweep).items():
+        strengths = [each.strength(word) for each in group] if word else []
+        known = [value for value in strengths if value is not None]
+        rows.append((
+            name,
+            str(len(group)),
+            "\n".join(learned(group)),
+            f"{spread(known)} {expect.unit}" if known else "-",
+            spread([each.test_accuracy for each in group]),
+        ))  # fmt: skip
+    return Table(columns, rows)
+
+
+def runs_table(records: Sequence[Record]) -> Table:
+    """Say of every run what it learned."""
+    rows = [
+        (each.label, str(each.seed), *learned([each]), f"{each.test_accuracy:.3g}")
+        for each in records
+    ]
+    return Table(("variant", "seed", "what was learned", "test accuracy"), rows)
+
+
+def grid_table(expect: Expect, records: Sequence[Record]) -> Table | None:
+    """Put the points of a grid beside what they led to; None if nothing was swept."""
+    swept = [each for each in records if each.sweep]
+    if not swept:
+        return None
+    keys = list(dict.fromkeys(key for each in swept for key in each.sweep))
+    word = expect.word
+    columns = ("variant", *keys, "seeds", "what was learned", f"strength of {word}",
+               "valid accuracy", "test accuracy")  # fmt: skip
+    rows = []
+    for group in by_label(swept).values():
+        strengths = [each.strength(word) for each in group] if word else []
+        rows.append((
+            group[0].variant,
+            *(str(group[0].sweep.get(key, "-")) for key in keys),
+            str(len(group)),
+            "\n".join(learned(group)),
+            spread([value for value in strengths if value is not None]),
+            spread([each.valid_accuracy for each in group]),
+            spread([each.test_accuracy for each in group]),
+        ))  # fmt: skip
+    return Table(columns, rows)
