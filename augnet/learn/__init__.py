@@ -1,0 +1,1 @@
+"""Find out what leaves a label alone."""
