@@ -68,13 +68,16 @@ SIZE = 28
 
 
 def plane(
-    angle: Tensor | float = 0.0, right: Tensor | float = 0.0, down: Tensor | float = 0.0,
+    angle: Tensor | float = 0.0,
+    right: Tensor | float = 0.0,
+    down: Tensor | float = 0.0,
     scale: Tensor | float = 1.0,
 ) -> tuple[Tensor, Tensor]:
     """Give pixel coordinates, each (N, H, W), in the frame of a figure that was moved so.
 
     Angles in degrees, counter-clockwise; places in fractions of the side.
     """
+
     def column(value: Tensor | float) -> Tensor:
         return torch.as_tensor(value, dtype=torch.float32).reshape(-1, 1, 1)
 
@@ -99,6 +102,7 @@ def box(x: Tensor, y: Tensor, width: float, height: float) -> Tensor:
 
 
 def bar(x: Tensor, y: Tensor) -> Tensor:
+    """Draw a bar that lies."""
     return inside(box(x, y, 9.0, 2.0))
 
 
@@ -109,21 +113,25 @@ def arrow(x: Tensor, y: Tensor) -> Tensor:
 
 
 def flag(x: Tensor, y: Tensor) -> Tensor:
-    """A pole with a flag to the right, as the letter p has."""
+    """Draw a pole with a flag to the right, as the letter p has."""
     return inside(torch.maximum(box(x + 2, y, 1.5, 10.0), box(x - 3, y + 5, 5.0, 4.0)))
 
 
 def disc(x: Tensor, y: Tensor, radius: float) -> Tensor:
+    """Draw a disc."""
     return inside(radius - (x.square() + y.square()).sqrt())
 
 
 def grainy(x: Tensor, generator: Generator, noise: float) -> Tensor:
+    """Add white noise."""
     return x + noise * torch.randn(x.shape, generator=generator)
 
 
 def oriented(
     figure: Callable[[Tensor, Tensor], Tensor], angles: tuple[float, ...], spread: float
 ) -> Callable[[Generator, int], tuple[Tensor, Tensor]]:
+    """Draw a figure whose orientation is its class."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, len(angles), generator)
         angle = torch.tensor(angles)[y] + spread * even(size, generator)
@@ -137,7 +145,8 @@ def oriented(
 def placed(
     rights: tuple[float, ...], downs: tuple[float, ...], spread: tuple[float, float]
 ) -> Callable[[Generator, int], tuple[Tensor, Tensor]]:
-    """A disc whose place is its class."""
+    """Draw a disc whose place is its class."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, len(rights), generator)
         right = torch.tensor(rights)[y] + spread[0] * even(size, generator)
@@ -148,6 +157,8 @@ def placed(
 
 
 def sized(radii: tuple[float, ...], spread: float) -> Callable:
+    """Draw a disc whose radius is its class."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, len(radii), generator)
         scale = torch.tensor(radii)[y] * spread ** even(size, generator)
@@ -159,11 +170,12 @@ def sized(radii: tuple[float, ...], spread: float) -> Callable:
 
 
 def lit(levels: tuple[float, ...], spread: float, colour: bool = False) -> Callable:
-    """Random stripes whose brightness is their class; none reaches white."""
+    """Draw stripes whose brightness is their class; none reaches white."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, len(levels), generator)
         level = torch.tensor(levels)[y] * (1 + spread * even(size, generator))
-        a, b = plane(180 * even(size, generator))
+        a, _ = plane(180 * even(size, generator))
         phase = 6.28 * torch.rand(size, 1, 1, generator=generator)
         stripes = inside((a * 0.7 + phase).sin())
         return level[:, None, None, None] * (0.5 + 0.5 * stripes), y
@@ -172,7 +184,8 @@ def lit(levels: tuple[float, ...], spread: float, colour: bool = False) -> Calla
 
 
 def coloured(hues: tuple[float, ...], spread: float) -> Callable:
-    """A disc whose hue is its class, anywhere in the picture."""
+    """Draw a disc whose hue is its class, anywhere in the picture."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, len(hues), generator)
         hue = (torch.tensor(hues)[y] + spread * even(size, generator)) / 60
@@ -185,7 +198,7 @@ def coloured(hues: tuple[float, ...], spread: float) -> Callable:
 
 
 def mirrored(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """A flag to the right or to the left."""
+    """Draw a flag to the right or to the left."""
     y = balanced(size, 2, generator)
     a, b = plane(8 * even(size, generator), *(0.08 * even(size, generator) for _ in range(2)))
     a = torch.where(y[:, None, None] == 0, a, -a)
@@ -193,7 +206,7 @@ def mirrored(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def shapes(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """A flag, an arrow or a bar, upright."""
+    """Draw a flag, an arrow or a bar, upright."""
     y = balanced(size, 3, generator)
     where = plane(8 * even(size, generator), *(0.08 * even(size, generator) for _ in range(2)))
     figures = torch.stack([flag(*where), arrow(*where), bar(*where)])
@@ -201,7 +214,7 @@ def shapes(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def turned_and_lit(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Four classes: a bar that stands or lies, dark or bright."""
+    """Draw a bar that stands or lies, dark or bright: four classes."""
     y = balanced(size, 4, generator)
     angle = 90 * (y % 2) + 15 * even(size, generator)
     level = torch.tensor([0.3, 0.7])[y // 2] * (1 + 0.05 * even(size, generator))
@@ -209,14 +222,14 @@ def turned_and_lit(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def sectors(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Arrows at any angle; the class is the quadrant, so that no turn is safe."""
+    """Draw arrows at any angle; the class is the quadrant, so that no turn is safe."""
     angle = even(size, generator, 0.0, 360.0)
     y = ((angle + 45) // 90).long() % 4
     return 0.8 * arrow(*plane(angle)), y
 
 
 def position(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Regression: how far to the right is the disc?"""
+    """Ask how far to the right a disc is: a value."""
     right, down = 0.25 * even(size, generator), 0.1 * even(size, generator)
     return 0.8 * disc(*plane(0.0, right, down), 4.0), 4 * right
 
@@ -226,15 +239,21 @@ TIMES = 400
 
 
 def tone(frequency: Tensor, phase: Tensor, times: int = TIMES) -> Tensor:
+    """Make pure tones, (N, 1, T)."""
     time = torch.arange(times) / SFREQ
     return torch.sin(2 * torch.pi * (frequency[:, None] * time + phase[:, None]))[:, None]
 
 
 def waves(frequencies: tuple[float, ...], spread: float, noise: float = 0.5) -> Callable:
+    """Make the waves of section 4.2."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         load = sinusoids.load(
             int(torch.randint(1 << 30, (), generator=generator)),
-            sizes=(size, 1, 1), frequencies=frequencies, spread=spread, noise=noise,
+            sizes=(size, 1, 1),
+            frequencies=frequencies,
+            spread=spread,
+            noise=noise,
         )
         return load.train.x, load.train.y
 
@@ -242,7 +261,8 @@ def waves(frequencies: tuple[float, ...], spread: float, noise: float = 0.5) -> 
 
 
 def pitched(frequencies: tuple[float, ...], spread: float, noise: float = 0.3) -> Callable:
-    """Short tones whose frequency is their class."""
+    """Make short tones whose frequency is their class."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, len(frequencies), generator)
         frequency = torch.tensor(frequencies)[y] + spread * even(size, generator)
@@ -253,6 +273,8 @@ def pitched(frequencies: tuple[float, ...], spread: float, noise: float = 0.3) -
 
 
 def loud(levels: tuple[float, ...], spread: float) -> Callable:
+    """Make tones whose loudness is their class."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, len(levels), generator)
         level = torch.tensor(levels)[y] * spread ** even(size, generator)
@@ -263,7 +285,8 @@ def loud(levels: tuple[float, ...], spread: float) -> Callable:
 
 
 def silent(length: int, spread: int) -> Callable:
-    """A tone without a silence, or with one of `length` samples or up to `spread` more."""
+    """Make a tone without a silence, or with one of `length` samples or up to `spread` more."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, 2, generator)
         x = tone(even(size, generator, 3, 9), torch.rand(size, generator=generator))
@@ -277,7 +300,8 @@ def silent(length: int, spread: int) -> Callable:
 
 
 def noisy(low: float, high: float) -> Callable:
-    """A tone with little or much noise."""
+    """Make a tone with little or much noise."""
+
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
         y = balanced(size, 2, generator)
         x = tone(even(size, generator, 3, 9), torch.rand(size, generator=generator))
@@ -288,7 +312,7 @@ def noisy(low: float, high: float) -> Callable:
 
 
 def teeth(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """A sawtooth that rises slowly, or the same backwards, of either sign."""
+    """Make teeth that rise fast and fall slowly, or the same backwards."""
     y = balanced(size, 2, generator)
     time = torch.arange(TIMES) / SFREQ
     cycles = even(size, generator, 2, 3)[:, None] * time + torch.rand(size, 1, generator=generator)
@@ -299,7 +323,7 @@ def teeth(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def bumps(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """A bump that is positive or negative, the same forwards and backwards."""
+    """Make a bump that is positive or negative, the same forwards and backwards."""
     y = balanced(size, 2, generator)
     time = torch.arange(TIMES)
     centre = even(size, generator, 100, 300)[:, None]
@@ -311,7 +335,7 @@ CHANNELS = ("C3", "C4", "O1", "O2")
 
 
 def lateral(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """A tone on the left or on the right."""
+    """Make a tone on the left or on the right."""
     y = balanced(size, 2, generator)
     x = tone(even(size, generator, 3, 9), torch.rand(size, generator=generator))
     side = (torch.arange(4) % 2)[:, None] == y[:, None, None]
@@ -319,7 +343,7 @@ def lateral(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def bilateral(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """A slow or a fast tone, on the left or on the right."""
+    """Make a slow or a fast tone, on the left or on the right."""
     y = balanced(size, 2, generator)
     frequency = torch.tensor([4.0, 8.0])[y] + even(size, generator)
     x = tone(frequency, torch.rand(size, generator=generator))
@@ -329,14 +353,14 @@ def bilateral(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def how_fast(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Regression: what is the frequency?"""
+    """Ask for the frequency of a tone: a value."""
     frequency = even(size, generator, 3, 9)
     x = tone(frequency, torch.rand(size, generator=generator))
     return grainy(x, generator, 0.2), (frequency - 6) / 3
 
 
 def upright(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """A flag, head up or head down."""
+    """Draw a flag, head up or head down."""
     y = balanced(size, 2, generator)
     a, b = plane(8 * even(size, generator), *(0.08 * even(size, generator) for _ in range(2)))
     b = torch.where(y[:, None, None] == 0, b, -b)
@@ -344,6 +368,7 @@ def upright(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def mario_iggy(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
+    """Make the pictures of section 4.1."""
     seed = int(torch.randint(1 << 30, (), generator=generator))
     return mario.load(seed, sizes=(size, 4, 4)).train
 
@@ -356,6 +381,7 @@ def task(name: str, make: Callable, table: dict[str, tuple[dict, Truth]], **rest
 
 
 def limit(value: float) -> dict[str, float]:
+    """Set a limit."""
     return {"limit": value}
 
 
@@ -406,9 +432,11 @@ TASKS = (
         "horizontal-flip": ({}, 0.0), "translate-x": (limit(0.1), LIMIT),
         "rotate": (limit(20), LIMIT)}),
     task("reverse-decides", teeth, {
-        "time-reverse": ({}, 0.0), "sign-flip": ({}, LIMIT), "gaussian-noise": (limit(0.2), LIMIT)}),
+        "time-reverse": ({}, 0.0), "sign-flip": ({}, LIMIT),
+        "gaussian-noise": (limit(0.2), LIMIT)}),
     task("reverse-invariant", bumps, {
-        "time-reverse": ({}, LIMIT), "sign-flip": ({}, 0.0), "gaussian-noise": (limit(0.2), LIMIT)}),
+        "time-reverse": ({}, LIMIT), "sign-flip": ({}, 0.0),
+        "gaussian-noise": (limit(0.2), LIMIT)}),
     task("symmetry-decides", lateral, {
         "channel-symmetry": ({"channels": CHANNELS}, 0.0), "sign-flip": ({}, LIMIT),
         "ft-surrogate": ({}, LIMIT)}),

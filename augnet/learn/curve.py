@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-BINS = 24
+Points: TypeAlias = tuple[Tensor, Tensor, Tensor]
+"""Places, values and weights."""
+BINS = 32
 WIDTHS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.7, 2.2)
-CLEAR = 0.25
+CLEAR = 0.2
 """A class reaches a border if this part of its samples crosses it in the far half of the window."""
 
 
@@ -50,7 +53,7 @@ def _best(places: Tensor, values: Tensor, weights: Tensor, onset: Tensor, width:
 
 @dataclass(frozen=True)
 class Readings:
-    """What a network says of N held-out samples at M doses of one word each, in rising order."""
+    """What a network says of N held-out samples at M doses of one word each."""
 
     parts: Tensor
     """(N, M), the doses as parts of the limit, up to `window`."""
@@ -61,10 +64,14 @@ class Readings:
     before: Tensor
     """(N,), the error without any dose."""
     window: float
+    signed: bool
+    """Whether the word goes both ways."""
     labels: Tensor | None = None
     """(N,), for classes."""
-    answers: Tensor | None = None
-    """(N, M), for classes."""
+    scores: Tensor | None = None
+    """(N, M, K), for classes."""
+    scores_before: Tensor | None = None
+    """(N, K), for classes."""
 
     def pooled(self, weights: Tensor) -> Ramp:
         """Fit one ramp to all readings, for each row of weights of samples (R, N)."""
@@ -83,51 +90,54 @@ class Readings:
         A border is where samples of one class become another in one direction, and those of the
         other become the one in the opposite direction. If it lies off the middle of the gap, one
         class reaches it too early and the other too late, by as much: their mean is free of it.
+        Words without a direction have no such pairs: see `_there`; there the middle of the rise
+        counts, because what spreads it is mostly the word's own dice.
         """
         sides: dict[tuple[int, int, int], list[Tensor]] = {}
         for own, other, sign, rows in self._crossings():
-            assert self.answers is not None
-            there = (self.answers == other).to(weights.dtype)
+            there = self._there(own, other)
             ramp = fit_ramp(*self._binned(there, rows, weights), self.window)
             if ramp.height[0] >= CLEAR:
-                onset = ramp.onset + self._blur(there, rows, ramp)
                 border = (own, other, sign) if own < other else (other, own, -sign)
-                sides.setdefault(border, []).append(onset)
+                sides.setdefault(border, []).append(
+                    ramp.onset if self.signed else ramp.onset + ramp.width / 2
+                )
         if not sides:
             return None
         return torch.stack([torch.stack(onsets).mean(0) for onsets in sides.values()])
 
+    def _there(self, own: int, other: int) -> Tensor:
+        """Tell for which readings samples of one class have reached another.
+
+        Where a word has no direction, the other class does not come to meet it: what counts is not
+        the border but the other class itself, all but the nearest tenth of its samples.
+        """
+        assert self.labels is not None
+        assert self.scores is not None
+        assert self.scores_before is not None
+        if self.signed:
+            return (self.scores.argmax(2) == other).to(self.parts.dtype)
+        goal = (self.scores_before[:, other] - self.scores_before[:, own])[self.labels == other]
+        lead = self.scores[..., other] - self.scores[..., own]
+        return (lead >= goal.quantile(0.1)).to(self.parts.dtype)
+
     def _crossings(self) -> Iterator[tuple[int, int, int, Tensor]]:
         """Find which classes clearly become which, and in which direction."""
-        if self.labels is None or self.answers is None:
+        if self.labels is None or self.scores is None:
             return
-        labels = self.labels[:, None].expand_as(self.answers)
+        everything = self.scores.argmax(2)
+        labels = self.labels[:, None].expand_as(everything)
         far = self.parts > self.window / 2
         for sign in (-1, 1):
             for own in self.labels.unique().tolist():
                 rows = (labels == own) & (self.signs == sign)
-                answers = self.answers[rows & far]
+                answers = everything[rows & far]
                 counts = answers.bincount() if len(answers) else answers
                 for other, count in enumerate(counts.tolist()):
                     if other != own and count >= CLEAR * len(answers):
                         yield own, other, sign, rows.to(self.parts.dtype)
 
-    def _blur(self, there: Tensor, rows: Tensor, ramp: Ramp) -> Tensor:
-        """Give how much too early a ramp begins because the word's own dice blur it.
-
-        A sample that crosses at one dose and is back at the next, larger one was not moved by the
-        dose but by the dice. For a linear blur of width b, such returns are b / (6 × the step) of
-        the samples; the ramp of samples that all cross at one dose then begins b / 2 too early.
-        """
-        kept = rows.bool()
-        samples = kept.any(1)
-        path = there[kept].reshape(int(samples.sum()), -1)  # each sample's doses, rising
-        count = path.shape[1]
-        back = ((path[:, :-1] == 1) & (path[:, 1:] == 0)).sum(1).to(there.dtype).mean()
-        blur = 6 * back * self.window / count
-        return blur / 2 * (blur / ramp.width).clamp(max=1).square()
-
-    def _binned(self, values: Tensor, rows: Tensor, weights: Tensor) -> tuple[Tensor, ...]:
+    def _binned(self, values: Tensor, rows: Tensor, weights: Tensor) -> Points:
         """Give places, mean values and weights (R, BINS) of some of the readings."""
         index = (self.parts / self.window * BINS).long().clamp(max=BINS - 1)
         member = F.one_hot(index, BINS).to(values.dtype) * rows[..., None]

@@ -110,7 +110,9 @@ def _classes(labels: Tensor) -> Tensor:
         )
     if int(counts.min()) < HELD_OUT:
         rare = present[counts < HELD_OUT].tolist()
-        raise ValueError(f"learn takes at least {HELD_OUT} samples of each class; too few of {rare}")
+        raise ValueError(
+            f"learn takes at least {HELD_OUT} samples of each class; too few of {rare}"
+        )
     return labels
 
 
@@ -165,7 +167,9 @@ def trunk(given: Trunk, data: Data) -> nn.Module:
     elif isinstance(given, nn.Module):
         made = copy.deepcopy(given)
     elif callable(given):
-        made = given(shape, data.outputs) if len(inspect.signature(given).parameters) > 1 else given()
+        made = (
+            given(shape, data.outputs) if len(inspect.signature(given).parameters) > 1 else given()
+        )
     else:
         made = given
     if not isinstance(made, nn.Module):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +16,13 @@ from augnet.transforms import Ranged, Switched, Transform
 from augnet.transforms.base import full_precision, grouped
 from augnet.transforms.noise import permutation, uniform
 
+Before: TypeAlias = tuple[Tensor, Tensor]
+"""The error of each sample, and what was predicted."""
 BATCH = 64
+MEASURED = 512
+"""At most so many samples of either kind are measured in the end."""
+STEPS = 900
+"""Or ten epochs, if that is more."""
 START = 0.15
 """Of the limit: where every range begins."""
 GROWTH, SHRINKAGE = 1.3, 1.5
@@ -44,12 +51,13 @@ class Profile:
         kind = 0 if data.classes else 1
         self.tolerance, self.coin = TOLERANCE[kind], COIN[kind]
         self.batch = max(BATCH, 4 * (len(words) + 1))
+        self.steps = 0
 
     def fit(self, epochs: int | None, seconds: float | None = None) -> Iterator[Row]:
         """Train; give one row per epoch."""
         fitted = self.data.fitted
         per_epoch = max(1, len(fitted) // self.batch)
-        steps = max(900, 10 * per_epoch) if epochs is None else epochs * per_epoch
+        steps = max(STEPS, 10 * per_epoch) if epochs is None else epochs * per_epoch
         optimiser = torch.optim.AdamW(self.trunk.parameters(), lr=3e-3, weight_decay=1e-3)
         begun, done, best = time.monotonic(), 0, 1.0
         self.trunk.train()
@@ -58,7 +66,7 @@ class Profile:
             for rows in self._shuffled(fitted).split(self.batch)[:per_epoch]:
                 if seconds is not None and done == 20:
                     steps = max(60, int(seconds / (1.3 * (time.monotonic() - begun) / 20)))
-                _one_cycle(optimiser, 3e-3, done / steps)
+                one_cycle(optimiser, 3e-3, done / steps)
                 loss = self._loss(rows)
                 optimiser.zero_grad()
                 loss.backward()
@@ -75,6 +83,7 @@ class Profile:
             yield row
             if done >= steps:
                 break
+        self.steps = done
 
     def _shuffled(self, rows: Tensor) -> Tensor:
         return rows[permutation(self.data.x, len(rows), self.generator)]
@@ -103,21 +112,17 @@ class Profile:
     def _widen(self, best: float) -> float:
         """Move every range to where the error begins to rise."""
         x, y = self._held_out(128)
-        before = self._errors(x, y)[0]
-        base = float(before.mean())
+        before = self._errors(x, y)
+        base = float(before[0].mean())
         if base > best + 0.1 and base > 2 * best:  # a bad moment to ask
             return best
         for index, word in enumerate(self.words):
             if isinstance(word, Switched):
                 continue
             reach = self.reach[index]
-            window = min(1.0, 2 * reach)
-            for _ in range(2):
-                ramp = self.read(word, x, y, before, window, 8).pooled(torch.ones_like(before)[None])
-                onset, width, height = (part.item() for part in (ramp.onset, ramp.width, ramp.height))
-                if height <= self.tolerance or onset + min(width, 2 * onset) > 0.35 * window:
-                    break
-                window *= 0.4
+            readings = self._zoom(word, x, y, before, min(1.0, 2 * reach), 8, 2)
+            ramp = readings.pooled(torch.ones_like(before[0])[None])
+            onset, height = ramp.onset.item(), ramp.height.item()
             found = 1.0 if height <= self.tolerance else max(onset, 0.005)
             self.reach[index] = min(max(found, reach / SHRINKAGE), reach * GROWTH, 1.0)
         return min(best, base)
@@ -127,20 +132,19 @@ class Profile:
         return self.data.x[rows], self.data.y[rows]
 
     @torch.no_grad()
-    def _errors(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Give the error of each sample, and the answers if they are classes."""
+    def _errors(self, x: Tensor, y: Tensor) -> Before:
+        """Give the error of each sample, and what was predicted."""
         was = self.trunk.training
         self.trunk.eval()
         output = torch.cat([self.trunk(part) for part in x.split(256)])
         self.trunk.train(was)
         if self.data.classes:
-            answers = output.argmax(1)
-            return (answers != y).to(x.dtype), answers
-        return ((output - y) / self.data.scale).square().reshape(len(x), -1).mean(1), None
+            return (output.argmax(1) != y).to(x.dtype), output
+        return ((output - y) / self.data.scale).square().reshape(len(x), -1).mean(1), output
 
     @torch.no_grad()
     def read(
-        self, word: Transform, x: Tensor, y: Tensor, before: Tensor, window: float, doses: int
+        self, word: Transform, x: Tensor, y: Tensor, before: Before, window: float, doses: int
     ) -> Readings:
         """Ask the trunk about samples at doses of a word up to a part of its limit."""
         parts = window * ladders(x, len(x), doses, self.generator)
@@ -155,22 +159,58 @@ class Profile:
                 for index in range(doses)
             ]
         labels = y.repeat(doses, *(1,) * (y.dim() - 1))
-        errors, answers = self._errors(torch.cat(views), labels)
+        errors, output = self._errors(torch.cat(views), labels)
         shape = (doses, len(x))
+        classes = y, output.reshape(*shape, -1).transpose(0, 1), before[1]
         return Readings(
             parts,
             signs,
             errors.reshape(shape).T,
-            before,
+            before[0],
             window,
-            None if answers is None else y,
-            None if answers is None else answers.reshape(shape).T,
+            isinstance(word, Ranged),
+            *(classes if self.data.classes else (None, None, None)),
         )
+
+    def _zoom(
+        self,
+        word: Transform,
+        x: Tensor,
+        y: Tensor,
+        before: Before,
+        window: float,
+        doses: int,
+        tries: int,
+    ) -> Readings:
+        """Read in a window that shows where the error begins to rise, if it does."""
+        everyone, readings = torch.ones_like(before[0])[None], None
+        for attempt in range(tries):
+            tried = self.read(word, x, y, before, min(1.0, window), doses)
+            ramp = tried.pooled(everyone)
+            onset, width, height = (v.item() for v in (ramp.onset, ramp.width, ramp.height))
+            rises = height > self.tolerance
+            if readings is not None and attempt and not rises and window < readings.window:
+                return readings  # too near to see anything
+            smaller = readings is None or window < readings.window
+            readings = tried
+            if rises and onset + min(width, 2 * onset) < 0.25 * window and smaller:
+                window *= 0.4
+            elif tries > 2 and (not rises or onset > 0.8 * window) and window < 1:
+                window *= 2
+            else:
+                break
+        assert readings is not None
+        return readings
 
     def verdicts(self) -> list[Invariance]:
         """Measure all words once more, with care."""
-        x, y = self._held_out(1024)
-        before = self._errors(x, y)[0]
+        held_out, fitted = (
+            self.data.held_out[:MEASURED],
+            self._shuffled(self.data.fitted)[:MEASURED],
+        )
+        rows = torch.cat((held_out, fitted))
+        x, y = self.data.x[rows], self.data.y[rows]
+        before = self._errors(x, y)
         # The bootstrap: other samples could have come, so each gets a random weight.
         weights = -uniform(x, (200, len(x)), self.generator).clamp(min=1e-6).log()
         weights = torch.cat((torch.ones_like(weights[:1]), weights))
@@ -181,35 +221,45 @@ class Profile:
             for word, reach in zip(self.words, self.reach, strict=True)
         ]
 
+    def _counted(self, errors: Tensor, weights: Tensor) -> Tensor:
+        """Leave out the samples that were fitted if they show less error than the others.
+
+        Then the trunk knows them by heart, and they say nothing about what can be told. If it
+        treats them like the others, they are as good, and several times as many.
+        """
+        held_out = torch.arange(len(errors), device=errors.device) < min(
+            MEASURED, len(self.data.held_out)
+        )
+        mine, others = errors[held_out], errors[~held_out]
+        noise = (mine.var() / len(mine) + others.var() / len(others)).sqrt()
+        by_heart = mine.mean() - others.mean() > 1.5 * noise + 1e-3
+        return weights * torch.where(held_out | ~by_heart, 1.0, 1e-6)
+
     def _toss(
-        self, word: Transform, x: Tensor, y: Tensor, before: Tensor, weights: Tensor
+        self, word: Transform, x: Tensor, y: Tensor, before: Before, weights: Tensor
     ) -> Invariance:
-        after = self._errors(dose(word, x, torch.ones_like(x.flatten(1)[:, 0]), self.generator), y)[0]
-        added = (weights @ (after - before)) / weights.sum(1)
+        after = self._errors(dose(word, x, torch.ones_like(x.flatten(1)[:, 0]), self.generator), y)[
+            0
+        ]
+        weights = self._counted(after - before[0], weights)
+        added = (weights @ (after - before[0])) / weights.sum(1)
         if not self.data.classes:
             added = added.clamp(min=0).sqrt()
         kept = added <= self.coin
-        low, high = kept.to(x).quantile(x.new_tensor([0.05, 0.95]), interpolation="nearest").tolist()
+        low, high = (
+            kept.to(x).quantile(x.new_tensor([0.05, 0.95]), interpolation="nearest").tolist()
+        )
         verdict: Verdict = "at least" if kept[0] else "none"
         return Invariance(
             word, verdict, word.limit * float(kept[0]), (word.limit * low, word.limit * high)
         )
 
     def _measure(
-        self, word: Transform, reach: float, x: Tensor, y: Tensor, before: Tensor, weights: Tensor
+        self, word: Transform, reach: float, x: Tensor, y: Tensor, before: Before, weights: Tensor
     ) -> Invariance:
-        doses = 2 * max(8, min(32, 2000 // len(x)))
-        window = min(1.0, 2 * reach)
-        for _ in range(4):
-            readings = self.read(word, x, y, before, window, doses)
-            ramp = readings.pooled(weights[:1])
-            onset, width, height = (part.item() for part in (ramp.onset, ramp.width, ramp.height))
-            if (height <= self.tolerance or onset > 0.8 * window) and window < 1:
-                window = min(1.0, 2 * window)
-            elif height > self.tolerance and onset + min(width, 2 * onset) < 0.35 * window:
-                window *= 0.4
-            else:
-                break
+        doses = 2 * max(8, min(32, 3000 // len(x)))
+        readings = self._zoom(word, x, y, before, 3 * reach, doses, 8)
+        weights = self._counted(readings.errors.mean(1), weights)
         ramps = readings.pooled(weights)
         onsets = torch.where(ramps.height > self.tolerance, ramps.onset, 1.0)
         borders = readings.borders(weights) if onsets[0] < 1 else None
@@ -230,17 +280,17 @@ class Profile:
         ends = (float(word.strength(low)), float(word.strength(high)))
         return Invariance(word, verdict, float(word.strength(found)) if found else nothing, ends)
 
-    def _lost(self, word: Transform, x: Tensor, y: Tensor, before: Tensor) -> float:
+    def _lost(self, word: Transform, x: Tensor, y: Tensor, before: Before) -> float:
         """Give the dose at which half of what can be lost is lost."""
         readings = self.read(word, x, y, before, 1.0, 24)
-        curve = readings.errors.mean(0) - before.mean()
+        curve = readings.errors.mean(0) - before[0].mean()
         if not self.data.classes:
             curve = curve.clamp(min=0).sqrt()
         beyond = (curve >= curve.max() / 2).nonzero()[0]
         return (beyond.item() + 0.5) / 24
 
 
-def _one_cycle(optimiser: torch.optim.Optimizer, peak: float, progress: float) -> None:
+def one_cycle(optimiser: torch.optim.Optimizer, peak: float, progress: float) -> None:
     """Warm up over a tenth, then follow half a cosine down to nothing."""
     warm = min(1.0, progress / 0.1 + 0.05)
     cool = 0.5 * (1 + torch.cos(torch.tensor(torch.pi * max(0.0, progress - 0.1) / 0.9))).item()
