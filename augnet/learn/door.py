@@ -17,8 +17,9 @@ from augnet.transforms import VOCABULARY, Transform, Word, words
 
 Trunk: TypeAlias = nn.Module | Callable[..., nn.Module] | None
 LEAST = 16
-HELD_OUT = 4
-"""Every fourth sample is for measuring."""
+PER_CLASS = 4
+HELD_OUT = 2
+"""Every other sample is for measuring."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Data:
 
 
 def data(x: Any, y: Any, generator: torch.Generator | None = None) -> Data:
-    """Check samples and labels, and set every fourth sample of each class aside."""
+    """Check samples and labels, and set every other sample of each class aside."""
     samples, labels = _tensor(x, "x"), _tensor(y, "y").to(_tensor(x, "x").device)
     if not samples.is_floating_point():
         raise TypeError(f"learn takes x in floats; got {samples.dtype}: x.float(), / 255 for bytes")
@@ -108,10 +109,10 @@ def _classes(labels: Tensor) -> Tensor:
             f"learn takes classes 0, 1, ...; got numbers up to {int(present[-1])} for "
             f"{len(present)} classes: y.unique(return_inverse=True)[1], or y.float() for values"
         )
-    if int(counts.min()) < HELD_OUT:
-        rare = present[counts < HELD_OUT].tolist()
+    if int(counts.min()) < PER_CLASS:
+        rare = present[counts < PER_CLASS].tolist()
         raise ValueError(
-            f"learn takes at least {HELD_OUT} samples of each class; too few of {rare}"
+            f"learn takes at least {PER_CLASS} samples of each class; too few of {rare}"
         )
     return labels
 
@@ -125,7 +126,7 @@ def candidates(specs: str | Word | Iterable[Word], x: Tensor, **shared: Any) -> 
     if not built:
         raise ValueError('learn takes at least one word, or words="auto"')
     for word in built:
-        word(x[:2])
+        word(x[:2], generator=_dice(x))
     return built
 
 
@@ -135,11 +136,15 @@ def _fitting(x: Tensor, shared: dict[str, Any]) -> list[Transform]:
     for name in VOCABULARY:
         try:
             (word,) = words([name], **shared)
-            word(x[:2])
+            word(x[:2], generator=_dice(x))
         except (ValueError, TypeError, ImportError):
             continue
         fitting.append(word)
     return fitting
+
+
+def _dice(x: Tensor) -> torch.Generator:
+    return torch.Generator(device=x.device).manual_seed(0)
 
 
 class Scaled(nn.Module):

@@ -27,8 +27,13 @@ START = 0.15
 """Of the limit: where every range begins."""
 GROWTH, SHRINKAGE = 1.3, 1.5
 """By how much a range may change from one measurement to the next."""
+SETTLED, SETTLING = 0.6, 1.02
+"""After this part of the training, ranges grow by no more than this."""
 MARGIN = 1.15
-"""Doses in training go this much beyond the range found so far."""
+"""While a range grows, doses in training go this much beyond it; else not.
+
+Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
+an empty margin): then it can tell the label where nobody else could, and the range drifts."""
 ROUNDS = 24
 TOLERANCE = 0.08, 0.2
 """What error a dose may add, for classes and for values (there, of the spread of the targets)."""
@@ -48,6 +53,7 @@ class Profile:
     ) -> None:
         self.data, self.words, self.trunk, self.generator = data, words, trunk, generator
         self.reach = [1.0 if isinstance(word, Switched) else START for word in words]
+        self.margin = [MARGIN for _ in words]
         kind = 0 if data.classes else 1
         self.tolerance, self.coin = TOLERANCE[kind], COIN[kind]
         self.batch = max(BATCH, 4 * (len(words) + 1))
@@ -74,7 +80,7 @@ class Profile:
                 total += loss.detach() / per_epoch
                 done += 1
                 if done % max(1, steps // ROUNDS) == 0 and done > steps // 12:
-                    best = self._widen(best)
+                    best = self._widen(best, GROWTH if done < SETTLED * steps else SETTLING)
                 if done >= steps:
                     break
             row: Row = {"phase": "profile", "epoch": epoch, "loss": total.item()}
@@ -96,9 +102,11 @@ class Profile:
         groups, _ = grouped(choice, count)
         views = [x[groups[0]]]
         with full_precision(x):
-            for word, reach, mine in zip(self.words, self.reach, groups[1:], strict=True):
+            for word, reach, margin, mine in zip(
+                self.words, self.reach, self.margin, groups[1:], strict=True
+            ):
                 u = uniform(x, mine.shape, self.generator)
-                parts = u * min(1.0, MARGIN * reach)
+                parts = u * min(1.0, margin * reach)
                 if isinstance(word, Switched):
                     parts = (u < 0.5).to(x)
                 views.append(dose(word, x[mine], parts, self.generator) if len(mine) else x[mine])
@@ -109,7 +117,7 @@ class Profile:
         difference = (output - target) / self.data.scale
         return F.smooth_l1_loss(difference, torch.zeros_like(difference), beta=0.1)
 
-    def _widen(self, best: float) -> float:
+    def _widen(self, best: float, growth: float) -> float:
         """Move every range to where the error begins to rise."""
         x, y = self._held_out(128)
         before = self._errors(x, y)
@@ -124,7 +132,8 @@ class Profile:
             ramp = readings.pooled(torch.ones_like(before[0])[None])
             onset, height = ramp.onset.item(), ramp.height.item()
             found = 1.0 if height <= self.tolerance else max(onset, 0.005)
-            self.reach[index] = min(max(found, reach / SHRINKAGE), reach * GROWTH, 1.0)
+            self.margin[index] = MARGIN if growth == GROWTH and found >= growth * reach else 1.0
+            self.reach[index] = min(max(found, reach / SHRINKAGE), reach * growth, 1.0)
         return min(best, base)
 
     def _held_out(self, most: int) -> tuple[Tensor, Tensor]:
