@@ -12,6 +12,7 @@ from augnet.learn import door
 from augnet.learn.curve import Readings, fit_ramp
 from augnet.learn.dose import dose, ladders
 from augnet.learn.found import Invariance
+from augnet.learn.profile import Profile
 from augnet.learn.trunks import default_trunk
 from augnet.transforms import VOCABULARY, AmplitudeScale, HorizontalFlip, Rotate, SignFlip, words
 
@@ -206,7 +207,7 @@ def test_a_ramp_is_fitted():
 
 
 def readings(border, spread=0.1, size=200, signed=True):
-    """Two classes at ±0.4, give or take `spread`, told apart by whether they lie beyond `border`."""
+    """Two classes at ±0.4, give or take `spread`, told apart by the side of `border` they are on."""
     dice = generator()
     labels = torch.arange(size) % 2
     place = 0.8 * labels - 0.4 + spread * (2 * torch.rand(size, generator=dice) - 1)
@@ -272,12 +273,14 @@ def test_invariances_speak():
 
 
 def test_what_is_known_by_heart_is_not_measured():
-    """Random labels: a large trunk fits any of them, and no range may come of that."""
-    dice = generator()
-    x, y = torch.randn(64, 8, generator=dice), torch.arange(64) % 2
-    found = learn(x, y, [{"word": "gaussian-noise", "limit": 0.5}], budget=60)
-    held_out = door.data(x, y, generator()).held_out
-    assert (found.net.trunk(x[held_out]).argmax(1) == y[held_out]).float().mean() <= 1
+    data = door.data(*steps(), generator())
+    profile = Profile(data, words(WORDS), nn.Linear(4, 2), generator())
+    weights, half = torch.ones(3, 160), torch.arange(160) < 80
+    alike = torch.rand(160, generator=generator())
+    assert torch.equal(profile._counted(alike, weights), weights)
+    by_heart = profile._counted(torch.where(half, alike, 0.1 * alike), weights)
+    assert torch.equal(by_heart[:, half], weights[:, half])
+    assert by_heart[:, ~half].max() < 1e-3
 
 
 @pytest.mark.slow
