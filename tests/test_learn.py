@@ -207,7 +207,7 @@ def test_a_ramp_is_fitted():
 
 
 def readings(border, spread=0.1, size=200, signed=True):
-    """Two classes at ±0.4, give or take `spread`, told apart by the side of `border` they are on."""
+    """Two classes at ±0.4, give or take `spread`, told apart by a border."""
     dice = generator()
     labels = torch.arange(size) % 2
     place = 0.8 * labels - 0.4 + spread * (2 * torch.rand(size, generator=dice) - 1)
