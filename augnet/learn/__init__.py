@@ -10,6 +10,7 @@ Read on in this order:
     trunks    small networks, where the user brings none
     dose      a word at a known part of its limit
     profile   the training, and the ranges that grow with it
+    measure   the error against the dose, and the verdicts
     curve     where the error begins to rise
     compose   the net at the end
     layers    the paper's selective layers instead

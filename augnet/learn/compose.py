@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Generator, nn
 
 from augnet.augment import AugmentationLayer, AugmentationModule, identity
 from augnet.learn.door import Data
@@ -65,7 +64,9 @@ class Composition:
                     self.factor = self._largest()
                     self._set(self.factor)
                     self.net.train()
-                loss = self._loss(part)
+                loss = self.data.loss(
+                    self.net(self.data.x[part], self.generator), self.data.y[part]
+                )
                 optimiser.zero_grad()
                 loss.backward()
                 optimiser.step()
@@ -74,13 +75,6 @@ class Composition:
             yield {"phase": "net", "epoch": epoch, "loss": total.item(), "factor": self.factor}
             epoch += 1
         self.net.eval()
-
-    def _loss(self, rows: Tensor) -> Tensor:
-        output = self.net(self.data.x[rows], self.generator)
-        if self.data.classes:
-            return F.cross_entropy(output, self.data.y[rows])
-        difference = (output - self.data.y[rows]) / self.data.scale
-        return F.smooth_l1_loss(difference, torch.zeros_like(difference), beta=0.1)
 
     def _set(self, factor: float) -> None:
         """Put all ranges at a part of what each may be alone; coins stay as they are."""

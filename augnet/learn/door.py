@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augnet import checks
@@ -40,6 +41,17 @@ class Data:
     def outputs(self) -> int:
         """How many numbers a network predicts per sample."""
         return self.classes or math.prod(self.y.shape[1:])
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """Compare predictions with labels or values.
+
+        For values by the absolute difference, rounded off at zero: the median of what conflicting
+        doses say is the truth, and their mean is not.
+        """
+        if self.classes:
+            return F.cross_entropy(output, target)
+        difference = (output - target) / self.scale
+        return F.smooth_l1_loss(difference, torch.zeros_like(difference), beta=0.1)
 
 
 def data(x: Any, y: Any, generator: torch.Generator | None = None) -> Data:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, nn
 
 from augnet.augment import AugmentationLayer, AugmentationModule
@@ -53,11 +52,7 @@ class SelectiveLayers:
             total = self.data.x.new_zeros(())
             for rows in batches:
                 x, y = self.data.x[rows], self.data.y[rows]
-                output = self.net(x, self.generator)
-                if self.data.classes:
-                    task = F.cross_entropy(output, y)
-                else:
-                    task = ((output - y) / self.data.scale).square().mean()
+                task = self.data.loss(self.net(x, self.generator), y)
                 loss = task + weight(done) * in_data_space(self.augment, x, self.generator)
                 optimiser.zero_grad()
                 loss.backward()
