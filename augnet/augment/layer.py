@@ -1,15 +1,18 @@
 """One augmentation layer: what is learned about a set of words (eq. 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.transforms import Transform
-from augnet.transforms.base import full_precision, grouped, spread, take
-from augnet.transforms.noise import categorical
+from augnet.transforms.base import Linear, full_precision, grouped, spread, take
+from augnet.transforms.noise import categorical, uniform
 from augnet.transforms.relax import unit_interval
+
+REVISITS = 1 / 16
+"""How often, in training, a word of nil weight is computed all the same."""
 
 
 class AugmentationLayer(nn.Module):
@@ -21,6 +24,12 @@ class AugmentationLayer(nn.Module):
 
     All words start with the same weight and with the given `magnitude`, one for all or one each.
     A lower `temperature` makes the softmax of the weights more decided.
+
+    In training, a word whose weight is below `tolerance` is computed in one call out of sixteen
+    only, and then with sixteen times its weight: a layer that has made up its mind costs little
+    more than one word, and the mixture and its gradients are what they were in expectation, so
+    that words can come back. Weights are read off the device for this, once per call; a tolerance
+    of 0 computes all words always, and reads nothing.
     """
 
     def __init__(
@@ -28,6 +37,7 @@ class AugmentationLayer(nn.Module):
         *transforms: Transform,
         magnitude: float | Sequence[float] = 0.5,
         temperature: float = 1.0,
+        tolerance: float = 1e-3,
     ) -> None:
         super().__init__()
         if not transforms:
@@ -40,8 +50,14 @@ class AugmentationLayer(nn.Module):
                 )
         if not temperature > 0:
             raise ValueError(f"temperature must be positive; got {temperature}")
+        if not 0 <= tolerance < 1 / len(transforms):
+            raise ValueError(
+                "tolerance is a weight from 0 to below that of each word at the start, "
+                f"1/{len(transforms)}; got {tolerance}"
+            )
         self.transforms = transforms
         self.temperature = temperature
+        self.tolerance = tolerance
         self.logits = nn.Parameter(torch.zeros(len(transforms)))
         self.raw_magnitudes = nn.Parameter(_initial(magnitude, len(transforms)))
 
@@ -72,7 +88,49 @@ class AugmentationLayer(nn.Module):
             transform.check(x)
 
     def mix(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Sum the views of all words by their weights."""
+        """Sum the views of all words by their weights, sharing what words have in common.
+
+        Operators of words that act alike are summed before they act, and words of nil weight are
+        left out now and then (see `tolerance`). Else this equals `mix_plainly`.
+        """
+        mixture, left_alone = torch.zeros_like(x), x.new_zeros(())
+        operators: dict[Callable[[Tensor, Tensor], Tensor], Tensor] = {}
+        for transform, weight, magnitude in self._awake(x, generator):
+            weight = weight.to(x.dtype)
+            noise = transform.sample(x, generator)
+            if isinstance(transform, Linear):
+                operator = weight * transform.operator(x, magnitude, noise)
+                act = type(transform).act
+                operators[act] = operators[act] + operator if act in operators else operator
+                left_alone = left_alone + weight
+            else:
+                mixture = mixture.addcmul(transform.replay(x, magnitude, noise), weight)
+        for action, summed in operators.items():
+            mixture = mixture + action(x, summed)
+        return mixture.addcmul(x, left_alone) if operators else mixture
+
+    def _awake(
+        self, x: Tensor, generator: Generator | None
+    ) -> list[tuple[Transform, Tensor, Tensor]]:
+        """Give the words to compute, each with its weight and its magnitude."""
+        weights, magnitudes = self.weights, self.magnitudes
+        words = list(zip(self.transforms, weights, magnitudes, strict=True))
+        if not self.tolerance or torch.compiler.is_compiling() or weights.is_meta:
+            return words
+        heavy = (weights.detach() >= self.tolerance).tolist()
+        if all(heavy):
+            return words
+        visited = (uniform(x, (len(words),), generator) < REVISITS).tolist()
+        return [
+            (transform, weight if stays else weight / REVISITS, magnitude)
+            for (transform, weight, magnitude), stays, visit in zip(
+                words, heavy, visited, strict=True
+            )
+            if stays or visit
+        ]
+
+    def mix_plainly(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Sum the views of all words by their weights: the definition that `mix` is held to."""
         mixture = torch.zeros_like(x)
         for transform, weight, magnitude in zip(
             self.transforms, self.weights, self.magnitudes, strict=True

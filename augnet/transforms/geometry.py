@@ -46,10 +46,11 @@ def warp(
 
 
 def slide(x: Tensor, offset: Tensor, dim: int) -> Tensor:
-    """Move each row of images (`dim` −1) or each column (−2) by its own offset, (B, H) or (B, W).
+    """Move each row of images (`dim` −1) or each column (−2) by its own offset, in pixels.
 
-    Offsets are in pixels. This is `warp` for translations and shears, which need one dimension
-    only: linear between pixels, zeros from outside. An offset of 0 is the identity, exactly.
+    Offsets are (B, H) or (B, W), or (B, 1) if they are all the same. This is `warp` for
+    translations and shears, which need one dimension only: linear between pixels, zeros from
+    outside. An offset of 0 is the identity, exactly.
     """
     return _Slide.apply(x, offset, dim)[0]  # type: ignore[no-untyped-call]
 
@@ -65,7 +66,9 @@ class _Slide(torch.autograd.Function):
         # One zero on either side stands for all that is outside.
         steps = torch.arange(1, size + 2, device=x.device)
         index = start.long() + (steps if dim == -1 else steps[:, None])
-        index = index.clamp(0, size + 1).expand(-1, x.shape[1], -1, -1)
+        shape = list(x.shape)
+        shape[dim] += 1
+        index = index.clamp(0, size + 1).expand(shape)
         pixels = F.pad(x, (1, 1) if dim == -1 else (0, 0, 1, 1)).gather(dim, index)
         left, right = pixels.narrow(dim, 0, size), pixels.narrow(dim, 1, size)
         return left.lerp(right, source - start), pixels
@@ -87,7 +90,7 @@ class _Slide(torch.autograd.Function):
             back = slide(gradient, -offset, ctx.dim)
         if ctx.needs_input_grad[1]:
             slope = pixels.diff(dim=ctx.dim)
-            along = -(gradient * slope).sum((1, ctx.dim))
+            along = -(gradient * slope).sum((1, ctx.dim)).sum_to_size(offset.shape)
         return back, along, None
 
 
@@ -160,8 +163,7 @@ class Translate(Sliding):
 
     def offset(self, x: Tensor, strength: Tensor) -> Tensor:
         """Give the part of the side in pixels."""
-        other = x.shape[-3 - self.dim]
-        return (strength * x.shape[self.dim])[:, None].expand(-1, other)
+        return (strength * x.shape[self.dim])[:, None]
 
 
 @dataclass(frozen=True)
