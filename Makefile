@@ -23,7 +23,7 @@ format: .venv/installed-dev
 slow: .venv/installed-dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-bench: .venv/installed-cli  ## what the documented results were made with
+bench: .venv/installed-dev  ## what the documented results were made with
 	$(BIN)/python benchmarks/demo.py
 	$(BIN)/python benchmarks/speed.py
 

@@ -272,9 +272,7 @@ def main() -> None:
     document |= {
         "command": "python benchmarks/speed.py" + ("" if alone else f" --threads {given.threads}"),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
-        "clock": "processor time of one thread"
-        if alone
-        else f"{given.threads} threads, wall clock",
+        "clock": timed,
     }
     stamp, clock = commit(), time.process_time if alone else time.perf_counter
     for name in given.cells or CELLS:

@@ -8,6 +8,7 @@ from torch import Generator, Tensor, nn
 from augnet import checks
 from augnet.transforms import Transform
 from augnet.transforms.base import Linear, full_precision, grouped, spread, take
+from augnet.transforms.geometry import Affine, Interpolation, Padding, warp
 from augnet.transforms.noise import categorical, uniform
 from augnet.transforms.relax import unit_interval
 
@@ -19,8 +20,9 @@ class AugmentationLayer(nn.Module):
     """A choice between words, with a weight and a magnitude for each, both learned.
 
     In training a sample becomes the weighted sum of its views under all words (eq. 2):
-    `sum_q w_q T_q(x; μ_q)`. In eval it becomes its view under one word, drawn by the weights; only
-    the words that were drawn are computed, each for its own samples.
+    `sum_q w_q T_q(x; μ_q)`. In eval it becomes its view under one word, drawn by the weights: if
+    all words are affine maps, by one resampling under the map of each sample's word; else only the
+    words that were drawn are computed, each for its own samples.
 
     All words start with the same weight and with the given `magnitude`, one for all or one each.
     A lower `temperature` makes the softmax of the weights more decided.
@@ -74,9 +76,12 @@ class AugmentationLayer(nn.Module):
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give each sample a view of its own."""
         self.check(x)
-        view = self.mix if self.training else self.pick
-        if torch.compiler.is_compiling() and not self.training:
-            view = self.pick_by_mask
+        if self.training:
+            view = self.mix
+        elif self.resampling:
+            view = self.pick_by_map
+        else:
+            view = self.pick_by_mask if torch.compiler.is_compiling() else self.pick
         with full_precision(x):
             return view(x, generator)
 
@@ -169,6 +174,35 @@ class AugmentationLayer(nn.Module):
             view = transform.view(x, magnitude, generator)
             picked = torch.where(spread(choice == index, x), view, picked)
         return picked
+
+    @property
+    def resampling(self) -> tuple[Interpolation, Padding] | None:
+        """How all words resample images, if all are affine maps that do so alike."""
+        found = {
+            (word.interpolation, word.padding) if isinstance(word, Affine) else None
+            for word in self.transforms
+        }
+        return found.pop() if len(found) == 1 else None
+
+    def maps(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw the affine map (B, 2, 3) of one word per sample, if all words are such maps.
+
+        The maps of all words are computed, being six numbers each; nothing is read off the device.
+        """
+        choice = categorical(self.weights, x.shape[0], generator)
+        maps = torch.stack(
+            [
+                word.map(x, magnitude, word.sample(x, generator))
+                for word, magnitude in zip(self.transforms, self.magnitudes, strict=True)
+                if isinstance(word, Affine)
+            ]
+        )
+        return maps[choice, torch.arange(x.shape[0], device=x.device)]
+
+    def pick_by_map(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """View each sample under one word, by one resampling for the whole batch."""
+        interpolation, padding = self.resampling or ("bilinear", "zeros")
+        return warp(x, self.maps(x, generator), interpolation, padding)
 
     def sentence(self) -> str:
         """Say what was learned, the heaviest word first and the weightless left out."""

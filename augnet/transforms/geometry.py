@@ -9,7 +9,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from augnet.transforms.base import IMAGES, Domain, Multiplicative, Ranged, Switched
+from augnet.transforms.base import (
+    IMAGES,
+    Domain,
+    Magnitude,
+    Multiplicative,
+    Noise,
+    Ranged,
+    Switched,
+    per_sample,
+)
 from augnet.transforms.relax import straight_through, straight_through_where
 
 Interpolation: TypeAlias = Literal["bilinear", "bicubic", "nearest"]
@@ -43,6 +52,15 @@ def warp(
         warped = straight_through(warped, smooth)
     still = (matrix == torch.eye(2, 3, dtype=matrix.dtype, device=matrix.device)).all(2).all(1)
     return straight_through_where(still[:, None, None, None], x, warped)
+
+
+def compose(first: Tensor, second: Tensor, x: Tensor) -> Tensor:
+    """Give the maps that do to images `x` what `first` does, and then `second`."""
+    # Translations are fractions of the sides, and the linear part turns pixels.
+    sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]], dtype=x.dtype, device=x.device)
+    linear = second[..., :2]
+    moved = (linear @ (first[..., 2:] * sides)) / sides + second[..., 2:]
+    return torch.cat((linear @ first[..., :2], moved), dim=-1)
 
 
 def slide(x: Tensor, offset: Tensor, dim: int) -> Tensor:
@@ -131,6 +149,10 @@ class Affine(Ranged):
     @abstractmethod
     def matrix(self, strength: Tensor) -> Tensor:
         """Give the affine maps (B, 2, 3) of strengths (B,), as `warp` takes them."""
+
+    def map(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Give the affine maps (B, 2, 3) of a batch, given the dice."""
+        return self.matrix(self.strength(noise * per_sample(magnitude, x)))
 
     def apply(self, x: Tensor, strength: Tensor) -> Tensor:
         """Resample the images under their maps."""

@@ -23,8 +23,10 @@ from augnet.transforms import (
     SignFlip,
     TimeReverse,
     TranslateX,
+    TranslateY,
     words,
 )
+from augnet.transforms.geometry import warp
 
 
 def geometric(**settings):
@@ -264,6 +266,53 @@ def test_layers_in_sequence_draw_independently():
     for layer in module:
         expected = layer(expected, generator)
     assert torch.equal(module(x, seeded(4)), expected)
+
+
+def affine_layer(**settings):
+    return AugmentationLayer(Rotate(60), TranslateX(0.3), TranslateY(), ShearX(), **settings)
+
+
+def test_affine_words_of_a_layer_share_one_resampling_in_eval():
+    layer = affine_layer().eval()
+    assert layer.resampling == ("bilinear", "zeros")
+    assert geometric().resampling is None
+    assert AugmentationLayer(Rotate(), Rotate(padding="border")).resampling is None
+    x = inputs(IMAGES, batch=40, dtype=torch.float64)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x, seeded(1)), layer.pick_by_mask(x, seeded(1)))
+
+
+def test_consecutive_affine_layers_resample_once_under_the_product_of_their_maps():
+    first, second = affine_layer(magnitude=0.4), affine_layer(magnitude=0.3)
+    module = AugmentationModule([first, second, geometric()]).eval()
+    x, generator = inputs(IMAGES, batch=20, dtype=torch.float64), seeded(2)
+    # In pixels, maps are matrices that can be multiplied; translations are fractions of the sides.
+    sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]])
+    row = torch.tensor([0.0, 0, 1], dtype=x.dtype).expand(len(x), 1, 3)
+    inner, outer = (
+        torch.cat((maps[..., :2], maps[..., 2:] * sides), 2)
+        for maps in (first.maps(x, generator), second.maps(x, generator))
+    )
+    product = outer @ torch.cat((inner, row), 1)
+    product[..., 2:] /= sides
+    expected = module[2](warp(x, product), generator)
+    torch.testing.assert_close(module(x, seeded(2)), expected)
+
+
+def test_composed_layers_at_magnitude_zero_are_the_identity_exactly():
+    module = AugmentationModule([affine_layer(magnitude=0.0)] * 3).eval()
+    x = inputs(IMAGES)
+    assert torch.equal(module(x), x)
+
+
+def test_composed_layers_do_what_layers_in_sequence_do_to_smooth_images():
+    module = AugmentationModule([affine_layer(magnitude=0.2) for _ in range(2)]).eval()
+    across = torch.linspace(-3, 3, 48, dtype=torch.float64)
+    x = (-(across.square() + (across[:, None] - 0.5).square())).exp().expand(30, 3, 48, 48)
+    generator = seeded(5)
+    plain = module[1].pick_by_mask(module[0].pick_by_mask(x, generator), generator)
+    assert (module(x, seeded(5)) - plain).abs().max() < 0.02
+    assert (plain - x).abs().max() > 0.2
 
 
 def test_a_layer_reads_like_a_sentence():
