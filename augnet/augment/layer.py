@@ -1,26 +1,37 @@
 """One augmentation layer: what is learned about a set of words (eq. 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.transforms import Transform
-from augnet.transforms.base import full_precision, grouped, spread, take
-from augnet.transforms.noise import categorical
+from augnet.transforms.base import Linear, full_precision, grouped, spread, take
+from augnet.transforms.geometry import Affine, Interpolation, Padding, warp
+from augnet.transforms.noise import categorical, uniform
 from augnet.transforms.relax import unit_interval
+
+REVISITS = 1 / 16
+"""How often, in training, a word of nil weight is computed all the same."""
 
 
 class AugmentationLayer(nn.Module):
     """A choice between words, with a weight and a magnitude for each, both learned.
 
     In training a sample becomes the weighted sum of its views under all words (eq. 2):
-    `sum_q w_q T_q(x; μ_q)`. In eval it becomes its view under one word, drawn by the weights; only
-    the words that were drawn are computed, each for its own samples.
+    `sum_q w_q T_q(x; μ_q)`. In eval it becomes its view under one word, drawn by the weights: if
+    all words are affine maps, by one resampling under the map of each sample's word; else only the
+    words that were drawn are computed, each for its own samples.
 
     All words start with the same weight and with the given `magnitude`, one for all or one each.
     A lower `temperature` makes the softmax of the weights more decided.
+
+    In training, a word whose weight is below `tolerance` is computed in one call out of sixteen
+    only, and then with sixteen times its weight: a layer that has made up its mind costs little
+    more than one word, and the mixture and its gradients are what they were in expectation, so
+    that words can come back. Weights are read off the device for this, once per call; a tolerance
+    of 0 computes all words always, and reads nothing.
     """
 
     def __init__(
@@ -28,6 +39,7 @@ class AugmentationLayer(nn.Module):
         *transforms: Transform,
         magnitude: float | Sequence[float] = 0.5,
         temperature: float = 1.0,
+        tolerance: float = 1e-3,
     ) -> None:
         super().__init__()
         if not transforms:
@@ -40,8 +52,14 @@ class AugmentationLayer(nn.Module):
                 )
         if not temperature > 0:
             raise ValueError(f"temperature must be positive; got {temperature}")
+        if not 0 <= tolerance < 1 / len(transforms):
+            raise ValueError(
+                "tolerance is a weight from 0 to below that of each word at the start, "
+                f"1/{len(transforms)}; got {tolerance}"
+            )
         self.transforms = transforms
         self.temperature = temperature
+        self.tolerance = tolerance
         self.logits = nn.Parameter(torch.zeros(len(transforms)))
         self.raw_magnitudes = nn.Parameter(_initial(magnitude, len(transforms)))
 
@@ -58,9 +76,12 @@ class AugmentationLayer(nn.Module):
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give each sample a view of its own."""
         self.check(x)
-        view = self.mix if self.training else self.pick
-        if torch.compiler.is_compiling() and not self.training:
-            view = self.pick_by_mask
+        if self.training:
+            view = self.mix
+        elif self.resampling:
+            view = self.pick_by_map
+        else:
+            view = self.pick_by_mask if torch.compiler.is_compiling() else self.pick
         with full_precision(x):
             return view(x, generator)
 
@@ -72,7 +93,49 @@ class AugmentationLayer(nn.Module):
             transform.check(x)
 
     def mix(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Sum the views of all words by their weights."""
+        """Sum the views of all words by their weights, sharing what words have in common.
+
+        Operators of words that act alike are summed before they act, and words of nil weight are
+        left out now and then (see `tolerance`). Else this equals `mix_plainly`.
+        """
+        mixture, left_alone = torch.zeros_like(x), x.new_zeros(())
+        operators: dict[Callable[[Tensor, Tensor], Tensor], Tensor] = {}
+        for transform, weight, magnitude in self._awake(x, generator):
+            weight = weight.to(x.dtype)
+            noise = transform.sample(x, generator)
+            if isinstance(transform, Linear):
+                operator = weight * transform.operator(x, magnitude, noise)
+                act = type(transform).act
+                operators[act] = operators[act] + operator if act in operators else operator
+                left_alone = left_alone + weight
+            else:
+                mixture = mixture.addcmul(transform.replay(x, magnitude, noise), weight)
+        for action, summed in operators.items():
+            mixture = mixture + action(x, summed)
+        return mixture.addcmul(x, left_alone) if operators else mixture
+
+    def _awake(
+        self, x: Tensor, generator: Generator | None
+    ) -> list[tuple[Transform, Tensor, Tensor]]:
+        """Give the words to compute, each with its weight and its magnitude."""
+        weights, magnitudes = self.weights, self.magnitudes
+        words = list(zip(self.transforms, weights, magnitudes, strict=True))
+        if not self.tolerance or torch.compiler.is_compiling() or weights.is_meta:
+            return words
+        heavy = (weights.detach() >= self.tolerance).tolist()
+        if all(heavy):
+            return words
+        visited = (uniform(x, (len(words),), generator) < REVISITS).tolist()
+        return [
+            (transform, weight if stays else weight / REVISITS, magnitude)
+            for (transform, weight, magnitude), stays, visit in zip(
+                words, heavy, visited, strict=True
+            )
+            if stays or visit
+        ]
+
+    def mix_plainly(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Sum the views of all words by their weights: the definition that `mix` is held to."""
         mixture = torch.zeros_like(x)
         for transform, weight, magnitude in zip(
             self.transforms, self.weights, self.magnitudes, strict=True
@@ -111,6 +174,35 @@ class AugmentationLayer(nn.Module):
             view = transform.view(x, magnitude, generator)
             picked = torch.where(spread(choice == index, x), view, picked)
         return picked
+
+    @property
+    def resampling(self) -> tuple[Interpolation, Padding] | None:
+        """How all words resample images, if all are affine maps that do so alike."""
+        found = {
+            (word.interpolation, word.padding) if isinstance(word, Affine) else None
+            for word in self.transforms
+        }
+        return found.pop() if len(found) == 1 else None
+
+    def maps(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw the affine map (B, 2, 3) of one word per sample, if all words are such maps.
+
+        The maps of all words are computed, being six numbers each; nothing is read off the device.
+        """
+        choice = categorical(self.weights, x.shape[0], generator)
+        maps = torch.stack(
+            [
+                word.map(x, magnitude, word.sample(x, generator))
+                for word, magnitude in zip(self.transforms, self.magnitudes, strict=True)
+                if isinstance(word, Affine)
+            ]
+        )
+        return maps[choice, torch.arange(x.shape[0], device=x.device)]
+
+    def pick_by_map(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """View each sample under one word, by one resampling for the whole batch."""
+        interpolation, padding = self.resampling or ("bilinear", "zeros")
+        return warp(x, self.maps(x, generator), interpolation, padding)
 
     def sentence(self) -> str:
         """Say what was learned, the heaviest word first and the weightless left out."""

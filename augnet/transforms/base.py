@@ -2,6 +2,7 @@
 
 Transform            a word with noise of its own
 ├── Switched         a coin: the whole transformation, with probability μ · limit
+├── Linear           an operator: x plus a linear function of x
 └── Graded           a strength, uniform on [0, μ · limit]
     └── Ranged       a signed strength, uniform on ±μ · limit
 """
@@ -165,6 +166,28 @@ class Switched(Transform):
         """Transform the samples whose coin shows heads."""
         tossed = coin(noise, self.strength(per_sample(magnitude, x)))
         return x.lerp(self.apply(x), spread(tossed, x))
+
+
+@dataclass(frozen=True)
+class Linear(Transform):
+    """A word that adds to a sample a linear function of it: x + O x.
+
+    Operators can be summed before they act. So a mixture of words that act alike, such as two
+    filters, costs one action: Σ w (x + O x) = (Σ w) x + (Σ w O) x.
+    """
+
+    @abstractmethod
+    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Give the operators of a batch, 0 at magnitude 0, in the form that `act` takes."""
+
+    @staticmethod
+    @abstractmethod
+    def act(x: Tensor, operator: Tensor) -> Tensor:
+        """Apply operators, one per sample: O x."""
+
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Add what the operator makes of each sample."""
+        return x + self.act(x, self.operator(x, magnitude, noise))
 
 
 @dataclass(frozen=True)

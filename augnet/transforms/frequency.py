@@ -7,14 +7,16 @@ through the Fourier transform and changing nothing is exact.
 import math
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor
+from torch.autograd.function import once_differentiable
 
 from augnet.transforms.base import (
     SIGNALS,
     Domain,
+    Linear,
     Magnitude,
     Noise,
     Ranged,
@@ -47,6 +49,18 @@ class Spectral(Transform):
 
 
 @dataclass(frozen=True)
+class Filter(Linear):
+    """A word whose operator is a filter: the response (B, 1, T / 2 + 1) to each frequency."""
+
+    domain: ClassVar[Domain] = SIGNALS
+
+    @staticmethod
+    def act(x: Tensor, operator: Tensor) -> Tensor:
+        """Filter each signal."""
+        return filtered(x, operator, x.shape[-1])
+
+
+@dataclass(frozen=True)
 class FrequencyShift(Spectral, Ranged):
     """Move all frequencies up or down by up to ±limit Hz (Rommel et al. 2022)."""
 
@@ -60,7 +74,7 @@ class FrequencyShift(Spectral, Ranged):
 
 
 @dataclass(frozen=True)
-class Bandstop(Spectral):
+class Bandstop(Spectral, Filter):
     """Remove a band of up to limit Hz, anywhere but in the outermost hertz of the spectrum."""
 
     limit: float = 2.0
@@ -71,19 +85,18 @@ class Bandstop(Spectral):
         """Draw where the band lies, from one end of the free space to the other."""
         return uniform(x, x.shape[:1], generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
         """Subtract the band, whose edges are as soft as one step of the spectrum."""
         duration = x.shape[-1]
         width = self.strength(per_sample(magnitude, x))
         start = 1 + noise * (self.sfreq / 2 - self.margin - width)
         step = self.sfreq / duration
         frequency = torch.arange(duration // 2 + 1, dtype=x.dtype, device=x.device) * step
-        band = window(frequency, spread(start, x), spread(width, x), sharpness=4 / step)
-        return x - torch.fft.irfft(torch.fft.rfft(x) * band, n=duration)
+        return -window(frequency, spread(start, x), spread(width, x), sharpness=4 / step)
 
 
 @dataclass(frozen=True)
-class FTSurrogate(Transform):
+class FTSurrogate(Filter):
     """Add to each frequency a random phase of up to limit radians (Schwabedal et al. 2019).
 
     All channels get the same phases, uniform on [0, μ · limit]. Phases do not depend on `sfreq`,
@@ -94,7 +107,6 @@ class FTSurrogate(Transform):
     sfreq: float | None = field(default=None, kw_only=True)
 
     unit: ClassVar[str] = "radians"
-    domain: ClassVar[Domain] = SIGNALS
     bounds: ClassVar[tuple[float, float]] = (0.0, 2 * math.pi)
     reach: ClassVar[str] = "up to "
 
@@ -102,14 +114,13 @@ class FTSurrogate(Transform):
         """Draw a part of the strength for each frequency."""
         return uniform(x, (x.shape[0], 1, x.shape[-1] // 2 + 1), generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
         """Turn the phases, save those of the mean and of the Nyquist frequency, which have none."""
         duration = x.shape[-1]
         index = torch.arange(duration // 2 + 1, device=x.device)
         free = (index > 0) & (2 * index < duration)
         phase = noise * free * spread(self.strength(per_sample(magnitude, x)), x)
-        change = torch.fft.rfft(x) * torch.complex(phase.cos() - 1, phase.sin())
-        return x + torch.fft.irfft(change, n=duration)
+        return torch.complex(phase.cos() - 1, phase.sin())
 
 
 @dataclass(frozen=True)
@@ -128,10 +139,54 @@ class CentredFTSurrogate(FTSurrogate):
 
 def hilbert(x: Tensor) -> Tensor:
     """Delay every frequency by a quarter of its period, the signal being padded with zeros."""
-    duration = x.shape[-1]
-    padded = max(2, 2 ** math.ceil(math.log2(duration)))
-    spectrum = torch.fft.rfft(x, n=padded)
+    padded = max(2, 2 ** math.ceil(math.log2(x.shape[-1])))
     index = torch.arange(padded // 2 + 1, device=x.device)
-    free = (index > 0) & (2 * index < padded)
-    turned = torch.complex(spectrum.imag * free, -spectrum.real * free)
-    return torch.fft.irfft(turned, n=padded)[..., :duration]
+    free = ((index > 0) & (2 * index < padded)).to(x.dtype)
+    return filtered(x, torch.complex(torch.zeros_like(free), -free), padded)
+
+
+def filtered(x: Tensor, response: Tensor, padded: int) -> Tensor:
+    """Multiply the spectra of signals, padded with zeros to a length, by a response."""
+    return _Filtered.apply(x, response, padded)[0]  # type: ignore[no-untyped-call]
+
+
+class _Filtered(torch.autograd.Function):
+    """The adjoint of a filter is the filter with the conjugate response.
+
+    Autograd does not know that the signals are real: it would go back through a complex
+    transform of twice the length, which takes several times as long.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, response: Tensor, padded: int) -> tuple[Tensor, Tensor]:
+        spectrum = torch.fft.rfft(x, n=padded)
+        return torch.fft.irfft(spectrum * response, n=padded)[..., : x.shape[-1]], spectrum
+
+    @staticmethod
+    def setup_context(
+        ctx: Any, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Tensor]
+    ) -> None:
+        x, response, ctx.padded = inputs
+        ctx.duration = x.shape[-1]
+        ctx.save_for_backward(response, output[1])
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Tensor | None, Tensor | None, None]:
+        response, spectrum = ctx.saved_tensors
+        turned = torch.fft.rfft(gradient, n=ctx.padded)
+        to_x, to_response = None, None
+        if ctx.needs_input_grad[0]:
+            to_x = torch.fft.irfft(turned * response.conj(), n=ctx.padded)[..., : ctx.duration]
+        if ctx.needs_input_grad[1]:
+            product = turned * spectrum.conj()
+            if not response.is_complex():
+                product = product.real
+            # All frequencies but the mean and the Nyquist one stand for two.
+            twice = product.sum_to_size(response.shape) * (2 / ctx.padded)
+            twice[..., 0] /= 2
+            if ctx.padded % 2 == 0:
+                twice[..., -1] /= 2
+            to_response = twice
+        return to_x, to_response, None

@@ -7,9 +7,19 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from augnet.transforms.base import IMAGES, Domain, Multiplicative, Ranged, Switched
-from augnet.transforms.relax import straight_through
+from augnet.transforms.base import (
+    IMAGES,
+    Domain,
+    Magnitude,
+    Multiplicative,
+    Noise,
+    Ranged,
+    Switched,
+    per_sample,
+)
+from augnet.transforms.relax import straight_through, straight_through_where
 
 Interpolation: TypeAlias = Literal["bilinear", "bicubic", "nearest"]
 Padding: TypeAlias = Literal["zeros", "border", "reflection"]
@@ -28,28 +38,82 @@ def warp(
     of the height. The identity matrix gives `x` itself, exactly.
     """
     height, width = x.shape[-2:]
-    (a, b, right), (c, d, down) = (row.unbind(-1) for row in matrix[:, None, None].unbind(-2))
-    # Each output pixel looks back to where it came from. Broadcasting builds this grid several
-    # times faster than a batched product of tiny matrices, and autocast leaves it alone.
-    across = _centred(x, width) - right * width
-    along = _centred(x, height)[:, None] - down * height
-    determinant = a * d - b * c
-    grid = torch.stack(
-        (
-            (d * across - b * along) * (2 / width / determinant),
-            (a * along - c * across) * (2 / height / determinant),
-        ),
-        dim=-1,
-    )
+    (a, b, right), (c, d, down) = (row.unbind(-1) for row in matrix.unbind(-2))
+    # Each output pixel looks back to where it came from, in halves of a side. The grid is the sum
+    # of what its column and what its row say: one broadcast, and two sums in the backward pass.
+    inverse = torch.stack((d / width, -c / height, -b / width, a / height), dim=-1)
+    inverse = (inverse * (2 / (a * d - b * c))[:, None]).unflatten(-1, (2, 2, 1))
+    across = inverse[:, 0] * (centred(x, width) - (right * width)[:, None])[:, None]
+    along = inverse[:, 1] * (centred(x, height) - (down * height)[:, None])[:, None]
+    grid = (across[:, :, None] + along[..., None]).permute(0, 2, 3, 1)
     warped = F.grid_sample(x, grid, interpolation, padding, align_corners=False)
     if interpolation == "nearest" and torch.is_grad_enabled():  # which has no gradient of its own
         smooth = F.grid_sample(x, grid, "bilinear", padding, align_corners=False)
         warped = straight_through(warped, smooth)
     still = (matrix == torch.eye(2, 3, dtype=matrix.dtype, device=matrix.device)).all(2).all(1)
-    return torch.where(still[:, None, None, None], straight_through(x, warped), warped)
+    return straight_through_where(still[:, None, None, None], x, warped)
 
 
-def _centred(x: Tensor, size: int) -> Tensor:
+def compose(first: Tensor, second: Tensor, x: Tensor) -> Tensor:
+    """Give the maps that do to images `x` what `first` does, and then `second`."""
+    # Translations are fractions of the sides, and the linear part turns pixels.
+    sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]], dtype=x.dtype, device=x.device)
+    linear = second[..., :2]
+    moved = (linear @ (first[..., 2:] * sides)) / sides + second[..., 2:]
+    return torch.cat((linear @ first[..., :2], moved), dim=-1)
+
+
+def slide(x: Tensor, offset: Tensor, dim: int) -> Tensor:
+    """Move each row of images (`dim` −1) or each column (−2) by its own offset, in pixels.
+
+    Offsets are (B, H) or (B, W), or (B, 1) if they are all the same. This is `warp` for
+    translations and shears, which need one dimension only: linear between pixels, zeros from
+    outside. An offset of 0 is the identity, exactly.
+    """
+    return _Slide.apply(x, offset, dim)[0]  # type: ignore[no-untyped-call]
+
+
+class _Slide(torch.autograd.Function):
+    """Two neighbours and a lerp. The adjoint slides back, where autograd would scatter."""
+
+    @staticmethod
+    def forward(x: Tensor, offset: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        size = x.shape[dim]
+        source = (-offset).unsqueeze(dim)[:, None]
+        start = source.floor()
+        # One zero on either side stands for all that is outside.
+        steps = torch.arange(1, size + 2, device=x.device)
+        index = start.long() + (steps if dim == -1 else steps[:, None])
+        shape = list(x.shape)
+        shape[dim] += 1
+        index = index.clamp(0, size + 1).expand(shape)
+        pixels = F.pad(x, (1, 1) if dim == -1 else (0, 0, 1, 1)).gather(dim, index)
+        left, right = pixels.narrow(dim, 0, size), pixels.narrow(dim, 1, size)
+        return left.lerp(right, source - start), pixels
+
+    @staticmethod
+    def setup_context(
+        ctx: Any, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Tensor]
+    ) -> None:
+        _, offset, ctx.dim = inputs
+        ctx.save_for_backward(offset, output[1])
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Tensor | None, Tensor | None, None]:
+        offset, pixels = ctx.saved_tensors
+        back, along = None, None
+        if ctx.needs_input_grad[0]:
+            back = slide(gradient, -offset, ctx.dim)
+        if ctx.needs_input_grad[1]:
+            slope = pixels.diff(dim=ctx.dim)
+            along = -(gradient * slope).sum((1, ctx.dim)).sum_to_size(offset.shape)
+        return back, along, None
+
+
+def centred(x: Tensor, size: int) -> Tensor:
+    """Give the positions of pixels along a side, in pixels from its middle."""
     return torch.arange(size, dtype=x.dtype, device=x.device) - (size - 1) / 2
 
 
@@ -86,18 +150,63 @@ class Affine(Ranged):
     def matrix(self, strength: Tensor) -> Tensor:
         """Give the affine maps (B, 2, 3) of strengths (B,), as `warp` takes them."""
 
+    def map(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Give the affine maps (B, 2, 3) of a batch, given the dice."""
+        return self.matrix(self.strength(noise * per_sample(magnitude, x)))
+
     def apply(self, x: Tensor, strength: Tensor) -> Tensor:
         """Resample the images under their maps."""
         return warp(x, self.matrix(strength), self.interpolation, self.padding)
 
 
 @dataclass(frozen=True)
-class TranslateX(Affine):
-    """Move images sideways by up to ±limit of their width."""
+class Sliding(Affine):
+    """An affine word that moves whole rows or columns, so that one dimension is enough."""
+
+    dim: ClassVar[int]
+    """Along which pixels move: −1 for rows, −2 for columns."""
+
+    @abstractmethod
+    def offset(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Give the offsets in pixels of all rows or columns for strengths (B,)."""
+
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Slide, unless what lies outside or between pixels is not as `slide` has it."""
+        if (self.interpolation, self.padding) != ("bilinear", "zeros"):
+            return super().apply(x, strength)
+        return slide(x, self.offset(x, strength), self.dim)
+
+
+@dataclass(frozen=True)
+class Translate(Sliding):
+    """A word that moves all rows or all columns alike."""
 
     limit: float = 0.5
 
+    def offset(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Give the part of the side in pixels."""
+        return (strength * x.shape[self.dim])[:, None]
+
+
+@dataclass(frozen=True)
+class Shear(Sliding):
+    """A word that moves rows or columns in proportion to their distance from the centre."""
+
+    limit: float = 0.3
+
+    unit: ClassVar[str] = "shear"
+
+    def offset(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Give a part of the distance from the centre."""
+        return strength[:, None] * centred(x, x.shape[-3 - self.dim])
+
+
+@dataclass(frozen=True)
+class TranslateX(Translate):
+    """Move images sideways by up to ±limit of their width."""
+
     unit: ClassVar[str] = "of the width"
+    dim: ClassVar[int] = -1
 
     def matrix(self, strength: Tensor) -> Tensor:
         """Shift x."""
@@ -105,12 +214,11 @@ class TranslateX(Affine):
 
 
 @dataclass(frozen=True)
-class TranslateY(Affine):
+class TranslateY(Translate):
     """Move images up or down by up to ±limit of their height."""
 
-    limit: float = 0.5
-
     unit: ClassVar[str] = "of the height"
+    dim: ClassVar[int] = -2
 
     def matrix(self, strength: Tensor) -> Tensor:
         """Shift y."""
@@ -118,12 +226,10 @@ class TranslateY(Affine):
 
 
 @dataclass(frozen=True)
-class ShearX(Affine):
+class ShearX(Shear):
     """Slant images sideways: each row moves by up to ±limit of its distance from the centre."""
 
-    limit: float = 0.3
-
-    unit: ClassVar[str] = "shear"
+    dim: ClassVar[int] = -1
 
     def matrix(self, strength: Tensor) -> Tensor:
         """Add a part of y to x."""
@@ -131,12 +237,10 @@ class ShearX(Affine):
 
 
 @dataclass(frozen=True)
-class ShearY(Affine):
+class ShearY(Shear):
     """Slant images upwards: each column moves by up to ±limit of its distance from the centre."""
 
-    limit: float = 0.3
-
-    unit: ClassVar[str] = "shear"
+    dim: ClassVar[int] = -2
 
     def matrix(self, strength: Tensor) -> Tensor:
         """Add a part of x to y."""

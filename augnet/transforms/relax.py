@@ -11,6 +11,31 @@ def straight_through(value: Tensor, surrogate: Tensor) -> Tensor:
     return value.detach() + (surrogate - surrogate.detach())
 
 
+def straight_through_where(condition: Tensor, value: Tensor, surrogate: Tensor) -> Tensor:
+    """Show `value` where the condition holds and `surrogate` elsewhere, with the latter's gradient.
+
+    `where(condition, straight_through(value, surrogate), surrogate)`, in one pass over the data
+    and none in the backward pass.
+    """
+    return _StraightThroughWhere.apply(condition, value.detach(), surrogate)  # type: ignore[no-untyped-call]
+
+
+class _StraightThroughWhere(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(condition: Tensor, value: Tensor, surrogate: Tensor) -> Tensor:
+        return torch.where(condition, value, surrogate)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        """Keep nothing."""
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, gradient
+
+
 def coin(u: Tensor, probability: Tensor) -> Tensor:
     """Toss with `u` uniform on [0, 1): 1 with the given probability, else 0.
 

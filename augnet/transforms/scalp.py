@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 Position: TypeAlias = tuple[float, float, float]
+TERMS = 50
 
 
 def cosines(first: Tensor, second: Tensor) -> Tensor:
@@ -19,7 +20,7 @@ def cosines(first: Tensor, second: Tensor) -> Tensor:
     return x + y + z
 
 
-def splines(cosine: Tensor, stiffness: int = 4, terms: int = 50) -> Tensor:
+def splines(cosine: Tensor, stiffness: int = 4, terms: int = TERMS) -> Tensor:
     """Sum the Legendre series of spherical splines by Clenshaw's recurrence (Perrin et al. 1989).
 
     g(c) = Σ (2n + 1) / (n (n + 1))^stiffness P_n(c) / 4π, for n from 1 to `terms`.

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from augnet.transforms.base import (
     SIGNALS,
     Domain,
+    Linear,
     Magnitude,
     Noise,
     Ranged,
@@ -22,7 +23,7 @@ from augnet.transforms.base import (
 )
 from augnet.transforms.noise import uniform
 from augnet.transforms.relax import coin
-from augnet.transforms.scalp import Position, cosines, opposite, splines, standard_positions
+from augnet.transforms.scalp import TERMS, Position, cosines, opposite, splines, standard_positions
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class ChannelShuffle(Sensors):
 
 
 @dataclass(frozen=True)
-class SensorRotation(Sensors, Ranged):
+class SensorRotation(Linear, Sensors, Ranged):
     """Turn the cap of electrodes by an angle within ±limit degrees, and read the scalp there.
 
     The potential between the electrodes is interpolated with spherical splines (Perrin et al.
@@ -168,7 +169,7 @@ class SensorRotation(Sensors, Ranged):
                 f"channel; got {len(self.channels)} channels and {positions}"
             )
         object.__setattr__(self, "positions", positions)
-        _ = self.sphere, self.solver  # now, and never first inside a graph that is being traced
+        _ = self.harmonics  # now, and never first inside a graph that is being traced
 
     @cached_property
     def sphere(self) -> Tensor:
@@ -187,15 +188,51 @@ class SensorRotation(Sensors, Ranged):
         system[-1, -1] = 0
         return torch.linalg.pinv(system)[:-1, :-1].contiguous()
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Add the difference between the potentials under the turned electrodes and the old."""
-        # Regularised splines do not pass through the data, but their difference vanishes at rest.
-        # Their system is ill-conditioned: float64 up to the matrix that mixes the channels.
-        sphere, solver = self.sphere.to(x.device), self.solver.to(x.device)
-        angle = strength.double().deg2rad()[:, None]
+    def mixing(self, angle: Tensor) -> Tensor:
+        """Give the matrices (B, C, C) from potentials to their change under angles (B,) in radians.
+
+        The difference between the potentials under the turned electrodes and the old: regularised
+        splines do not pass through the data, but this vanishes at rest. It is the plain
+        definition, in float64 since the system is ill-conditioned; `harmonics` has its values.
+        """
+        sphere = self.sphere.to(angle.device)
+        angle = angle.double()[:, None]
         turned, rest = (self._turned(sphere, a) for a in (angle, torch.zeros_like(angle[:1])))
         change = splines(cosines(turned, sphere)) - splines(cosines(rest, sphere))
-        return x + (change @ solver).to(x.dtype) @ x
+        return change @ self.solver.to(angle.device)
+
+    @cached_property
+    def harmonics(self) -> Tensor:
+        """What (cos kθ − 1, sin kθ) for k = 1, 2, ... are multiplied by: (2, K, C · C).
+
+        Splines are polynomials of the cosines between electrodes, which are sinusoids of the angle
+        θ: so `mixing` is a Fourier series with as many terms as the splines have, read off once,
+        here. The solver being part of it, float32 is enough to sum it.
+        """
+        count = 2 * TERMS + 2
+        angle = torch.arange(count, dtype=torch.float64) * (2 * math.pi / count)
+        series = torch.fft.rfft(self.mixing(angle).flatten(1), dim=0)[1 : TERMS + 1]
+        return torch.stack((series.real, -series.imag)) * (2 / count)
+
+    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Give what turning the cap adds to each channel, from all channels."""
+        return self._series(x, self.strength(noise * per_sample(magnitude, x)))
+
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Turn the cap by angles in degrees."""
+        return x + self.act(x, self._series(x, strength))
+
+    @staticmethod
+    def act(x: Tensor, operator: Tensor) -> Tensor:
+        """Mix the channels."""
+        return operator @ x
+
+    def _series(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Sum the Fourier series of `mixing` in the precision of the input."""
+        cosine, sine = self.harmonics.to(x)
+        angles = strength.deg2rad()[:, None] * torch.arange(1, TERMS + 1, device=x.device)
+        series = (angles.cos() - 1) @ cosine + angles.sin() @ sine
+        return series.unflatten(1, (x.shape[1], x.shape[1]))
 
     def _turned(self, sphere: Tensor, angle: Tensor) -> Tensor:
         """Rotate the sphere about the axis by angles (B, 1): (B, 3, C)."""

@@ -20,9 +20,13 @@ from augnet.transforms import (
     Rotate,
     SamplePairing,
     ShearX,
+    SignFlip,
+    TimeReverse,
     TranslateX,
+    TranslateY,
     words,
 )
+from augnet.transforms.geometry import warp
 
 
 def geometric(**settings):
@@ -87,6 +91,71 @@ def test_training_gives_the_weighted_sum_of_all_views():
     torch.testing.assert_close(layer(x, seeded(7)), expected)
 
 
+SHARING = (
+    "frequency-shift", "ft-surrogate", "bandstop", "time-reverse", "gaussian-noise",
+    "channel-symmetry", "sensor-rotation-x", "sensor-rotation-y", "sensor-rotation-z",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("domain", [IMAGES, SIGNALS], ids=lambda domain: domain.name)
+def test_the_mixture_equals_the_plain_definition_with_its_gradients(domain, dtype):
+    layer = everything(domain) if domain is IMAGES else AugmentationLayer(*map(word, SHARING))
+    with torch.no_grad():
+        layer.logits.normal_(std=0.3)
+    x = inputs(domain, dtype=dtype).requires_grad_()
+    cotangent = torch.randn_like(x)
+    results = []
+    for mix in (layer.mix, layer.mix_plainly):
+        view = mix(x, seeded(1))
+        results.append((view, *torch.autograd.grad(view, (x, *layer.parameters()), cotangent)))
+    for fast, plain in zip(*results, strict=True):
+        torch.testing.assert_close(fast, plain, rtol=1e-4, atol=1e-4 * plain.abs().max().item())
+
+
+def test_words_of_nil_weight_cost_nothing_but_a_visit_now_and_then(monkeypatch):
+    layer = geometric()
+    set_weights(layer, 0.0, 0.9998, 0.0001, 0.0001)
+    computed = []
+    for cls in {type(transform) for transform in layer.transforms}:
+
+        def counting(self, x, magnitude, noise, original=cls.transform):
+            computed.append(self.name)
+            return original(self, x, magnitude, noise)
+
+        monkeypatch.setattr(cls, "transform", counting)
+    generator, x = seeded(0), torch.rand(2, 3, 8, 8)
+    for _ in range(640):
+        layer(x, generator)
+    assert computed.count("translate-x") == 640
+    for nil in ("rotate", "shear-x", "horizontal-flip"):
+        assert 20 < computed.count(nil) < 70  # forty are expected
+    layer.tolerance = 0
+    computed.clear()
+    layer(x, generator)
+    assert len(computed) == 4
+
+
+def test_skipping_leaves_mixture_and_gradients_as_they_are_in_expectation():
+    # Coins that always show heads: the dice that remain are those of the visits.
+    flips = [cls(1.0) for cls in (SignFlip, TimeReverse)]
+    layer = AugmentationLayer(FrequencyShift(0.5, sfreq=100), *flips, magnitude=1.0, tolerance=0.2)
+    layer.double()
+    set_weights(layer, 0.8, 0.05, 0.15)
+    x = torch.randn(1, 2, 30, dtype=torch.float64)
+    cotangent = torch.randn(30, dtype=torch.float64)
+    generator, count = seeded(0), 6000
+    views = torch.cat([layer.mix(x, generator) for _ in range(count)])
+    plain = torch.cat([layer.mix_plainly(x, generator) for _ in range(count)])
+    torch.testing.assert_close(views.mean(0), plain.mean(0), atol=0.12, rtol=0)
+    slopes = [
+        torch.autograd.grad((view * cotangent).sum() / count, tuple(layer.parameters()))
+        for view in (views, plain)
+    ]
+    for fast, exact in zip(*slopes, strict=True):
+        torch.testing.assert_close(fast, exact, atol=0.1 * exact.norm().item(), rtol=0)
+
+
 @pytest.mark.parametrize("domain", [IMAGES, SIGNALS], ids=lambda domain: domain.name)
 def test_eval_computes_only_what_was_drawn_and_equals_the_plain_definition(domain):
     layer = everything(domain).eval()
@@ -141,8 +210,10 @@ def test_same_generator_same_view_and_the_input_is_left_alone():
     before = x.clone()
     for training in (True, False):
         layer = geometric().train(training)
-        assert torch.equal(layer(x, seeded(0)), layer(x, seeded(0)))
-        assert not torch.equal(layer(x, seeded(0)), layer(x, seeded(1)))
+        for weights in ((0.25, 0.25, 0.25, 0.25), (0.9999, 0.0001, 0.0, 0.0)):
+            set_weights(layer, *weights)
+            assert torch.equal(layer(x, seeded(0)), layer(x, seeded(0)))
+            assert not torch.equal(layer(x, seeded(0)), layer(x, seeded(1)))
     assert torch.equal(x, before)
 
 
@@ -195,6 +266,53 @@ def test_layers_in_sequence_draw_independently():
     for layer in module:
         expected = layer(expected, generator)
     assert torch.equal(module(x, seeded(4)), expected)
+
+
+def affine_layer(**settings):
+    return AugmentationLayer(Rotate(60), TranslateX(0.3), TranslateY(), ShearX(), **settings)
+
+
+def test_affine_words_of_a_layer_share_one_resampling_in_eval():
+    layer = affine_layer().eval()
+    assert layer.resampling == ("bilinear", "zeros")
+    assert geometric().resampling is None
+    assert AugmentationLayer(Rotate(), Rotate(padding="border")).resampling is None
+    x = inputs(IMAGES, batch=40, dtype=torch.float64)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x, seeded(1)), layer.pick_by_mask(x, seeded(1)))
+
+
+def test_consecutive_affine_layers_resample_once_under_the_product_of_their_maps():
+    first, second = affine_layer(magnitude=0.4), affine_layer(magnitude=0.3)
+    module = AugmentationModule([first, second, geometric()]).eval()
+    x, generator = inputs(IMAGES, batch=20, dtype=torch.float64), seeded(2)
+    # In pixels, maps are matrices that can be multiplied; translations are fractions of the sides.
+    sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]])
+    row = torch.tensor([0.0, 0, 1], dtype=x.dtype).expand(len(x), 1, 3)
+    inner, outer = (
+        torch.cat((maps[..., :2], maps[..., 2:] * sides), 2)
+        for maps in (first.maps(x, generator), second.maps(x, generator))
+    )
+    product = outer @ torch.cat((inner, row), 1)
+    product[..., 2:] /= sides
+    expected = module[2](warp(x, product), generator)
+    torch.testing.assert_close(module(x, seeded(2)), expected)
+
+
+def test_composed_layers_at_magnitude_zero_are_the_identity_exactly():
+    module = AugmentationModule([affine_layer(magnitude=0.0)] * 3).eval()
+    x = inputs(IMAGES)
+    assert torch.equal(module(x), x)
+
+
+def test_composed_layers_do_what_layers_in_sequence_do_to_smooth_images():
+    module = AugmentationModule([affine_layer(magnitude=0.2) for _ in range(2)]).eval()
+    across = torch.linspace(-3, 3, 48, dtype=torch.float64)
+    x = (-(across.square() + (across[:, None] - 0.5).square())).exp().expand(30, 3, 48, 48)
+    generator = seeded(5)
+    plain = module[1].pick_by_mask(module[0].pick_by_mask(x, generator), generator)
+    assert (module(x, seeded(5)) - plain).abs().max() < 0.02
+    assert (plain - x).abs().max() > 0.2
 
 
 def test_a_layer_reads_like_a_sentence():
@@ -279,6 +397,9 @@ def test_bad_layers_are_refused():
         geometric(magnitude=[0.1, 0.2])
     with pytest.raises(ValueError, match="temperature must be positive; got 0"):
         geometric(temperature=0)
+    for wrong in (-0.1, 0.25, float("nan")):
+        with pytest.raises(ValueError, match="tolerance is a weight"):
+            geometric(tolerance=wrong)
     with pytest.raises(ValueError, match="at least one layer"):
         AugmentationModule([])
     with pytest.raises(TypeError, match=r"AugmentationModule\(\[layer\]\)"):

@@ -106,6 +106,25 @@ def test_shears_are_what_the_textbook_says():
             np.testing.assert_allclose(view, scipy_warp(image.numpy(), matrix(s)), atol=1e-9)
 
 
+@pytest.mark.parametrize("word", WORDS[:4], ids=lambda word: word.name)
+@pytest.mark.parametrize("reach", [1.0, 30.0], ids=["inside", "far outside"])
+def test_sliding_is_the_warp_in_one_dimension(word, reach):
+    x = torch.rand(7, 3, 9, 12, dtype=torch.float64, requires_grad=True)
+    strength = reach * torch.tensor([-0.9, -0.31, -1e-3, 0, 0.07, 0.52, 1.1], dtype=x.dtype)
+    strength.requires_grad_()
+    views = word.apply(x, strength), warp(x, word.matrix(strength))
+    torch.testing.assert_close(*views, atol=1e-10, rtol=0)
+    cotangent = torch.rand_like(x)
+    to_x, to_strength = zip(
+        *(torch.autograd.grad(view, (x, strength), cotangent) for view in views), strict=True
+    )
+    torch.testing.assert_close(*to_x, atol=1e-10, rtol=0)
+    # At rest, rounding decides which of two slopes the warp takes.
+    moved = strength != 0
+    torch.testing.assert_close(*(gradient[moved] for gradient in to_strength))
+    assert to_strength[0].isfinite().all()
+
+
 def test_nearest_has_the_gradient_of_bilinear():
     x = torch.rand(2, 1, 9, 9, requires_grad=True)
     gradients = []

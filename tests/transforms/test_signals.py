@@ -27,7 +27,7 @@ from augnet.transforms import (
     TimeMask,
     TimeReverse,
 )
-from augnet.transforms.frequency import hilbert
+from augnet.transforms.frequency import filtered, hilbert
 from augnet.transforms.scalp import cosines, splines
 
 CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
@@ -87,6 +87,19 @@ def test_the_hilbert_transform_agrees_with_scipy(duration):
     padded = 2 ** int(np.ceil(np.log2(max(duration, 2))))
     theirs = scipy.signal.hilbert(x.numpy(), N=padded, axis=-1).imag[..., :duration]
     np.testing.assert_allclose(hilbert(x), theirs, atol=1e-12)
+
+
+@pytest.mark.parametrize(("duration", "padded"), [(20, 20), (21, 21), (20, 32)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_filters_know_their_own_gradient(duration, padded, dtype):
+    x = torch.randn(3, 2, duration, dtype=torch.float64, requires_grad=True)
+    response = torch.randn(3, 1, padded // 2 + 1, dtype=dtype, requires_grad=True)
+    plain = torch.fft.irfft(torch.fft.rfft(x, n=padded) * response, n=padded)[..., :duration]
+    ours = filtered(x, response, padded)
+    torch.testing.assert_close(ours, plain)
+    cotangent = torch.randn_like(x)
+    theirs = torch.autograd.grad(plain, (x, response), cotangent)
+    torch.testing.assert_close(torch.autograd.grad(ours, (x, response), cotangent), theirs)
 
 
 def test_a_shifted_sinusoid_is_a_sinusoid_at_the_other_frequency():
@@ -165,8 +178,8 @@ def test_bandstop_agrees_with_mne_away_from_the_edges():
         return power[(frequency > low) & (frequency < high)].mean()
 
     for low, high, gain in [(2, 16, 1), (19, 21, 0), (24, 48, 1)]:
-        for filtered in (ours, theirs):
-            ratio = band(filtered, low, high) / band(x[0, 0].numpy(), low, high)
+        for stopped in (ours, theirs):
+            ratio = band(stopped, low, high) / band(x[0, 0].numpy(), low, high)
             assert ratio == pytest.approx(gain, abs=0.05)
 
 
@@ -235,6 +248,20 @@ def test_rotations_agree_with_braindecode(x, cls, axis):
     expected = x + theirs(angle) - theirs(torch.zeros(5))
     ours = cls(channels=CHANNELS).apply(x, angle)
     torch.testing.assert_close(ours, expected, atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("cls", [SensorRotationX, SensorRotationY, SensorRotationZ])
+def test_rotations_sum_the_series_of_their_definition(cls):
+    word = cls(180, channels=CHANNELS)
+    degrees = torch.linspace(-180, 180, 9, dtype=torch.float64, requires_grad=True)
+    x = torch.eye(len(CHANNELS), dtype=torch.float64).expand(9, -1, -1)
+    summed, plain = word.apply(x, degrees), x + word.mixing(degrees.deg2rad())
+    torch.testing.assert_close(summed, plain, atol=1e-10, rtol=0)
+    cotangent = torch.randn_like(x)
+    slopes = (torch.autograd.grad(view, degrees, cotangent)[0] for view in (summed, plain))
+    torch.testing.assert_close(*slopes, atol=1e-8, rtol=0)
+    single = word.apply(x.float(), degrees.float())
+    torch.testing.assert_close(single.double(), plain, atol=1e-5, rtol=0)
 
 
 def test_splines_agree_with_mne():
