@@ -19,6 +19,8 @@ import torch
 from recovery_methods import METHODS
 from recovery_tasks import LIMIT, TASKS, Task
 
+from augnet.run import commit
+
 ROOT = Path(__file__).parents[1]
 LINES = ROOT / "results" / "recovery.jsonl"
 Cell = dict[str, object]
@@ -41,6 +43,7 @@ def run(key: tuple[str, str, int]) -> Cell:
         "task": name,
         "seed": seed,
         "held_out": task.held_out,
+        "commit": commit(),
         "seconds": round(time.perf_counter() - begun, 1),
         "score": score,
         "rows": [judge(task, row) for row in rows],
@@ -159,6 +162,7 @@ def report(cells: list[Cell]) -> None:
     }
     document: dict[str, object] = {
         "command": "python benchmarks/recovery.py",
+        "commit": " or ".join(sorted({str(cell["commit"]) for cell in cells})),
         "machine": f"{os.cpu_count()} cores, torch {torch.__version__}",
     }
     for method in methods:
