@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -136,6 +137,11 @@ def on_this_machine(runs: Sequence[RunDirectory], jobs: int, machine: Machine) -
                 yield
                 for future in done:
                     future.result()
+        except BrokenProcessPool:
+            raise ConfigError(
+                "a worker was killed, perhaps for want of memory: fewer --jobs may help. The same "
+                "command goes on from the last epoch"
+            ) from None
         except BaseException:
             pool.shutdown(cancel_futures=True)  # begin nothing more
             raise

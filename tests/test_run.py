@@ -137,6 +137,26 @@ def test_a_run_survives_being_killed(tmp_path):
     assert_same(out("killed"), out("whole"))
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="workers are found through /proc")
+def test_a_killed_worker_is_one_clear_line(tmp_path):
+    command = [sys.executable, "-m", "augnet", "run", "sinusoids", "--variant=one-layer"]
+    process = subprocess.Popen(
+        [*command, f"--out={tmp_path}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.rglob("rows.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (worker,) = workers(process.pid)
+    os.kill(worker, signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "a worker was killed" in said
+    assert len(said.strip().splitlines()) == 1
+
+
 def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "augnet", "run", "sinusoids", "--variant=one-layer"]
     process = subprocess.Popen(
@@ -154,7 +174,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
         _, said = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert said.strip() == "Interrupted. The same command goes on from the last epoch."
     assert len(list(tmp_path.rglob("run.json"))) == 1  # no other seed was begun
 
