@@ -113,7 +113,8 @@ def _go_with_the_parent() -> None:
 
     A worker that outlived the command would write into the same directory as the next one.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as it is for what a shell sends away
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
 
     def follow() -> None:

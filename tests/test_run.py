@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # even in a nohup shell
     )
     deadline = time.monotonic() + 120
     while not list(tmp_path.rglob("rows.jsonl")) and time.monotonic() < deadline:
