@@ -40,7 +40,7 @@ class Composition:
         self.data, self.generator = data, generator
         kept = [row for row in rows if row.verdict != "none"]
         self.words = [row.word for row in kept]
-        self.ranges = [_magnitude(row) for row in kept]
+        self.ranges = [magnitude(row) for row in kept]
         layers = [AugmentationLayer(row.word, magnitude=1.0) for row in kept]
         augment = AugmentationModule(layers).to(data.x.device, data.x.dtype) if kept else identity
         aggregate = "logits" if data.classes else "values"
@@ -77,9 +77,9 @@ class Composition:
                 total += loss.detach() / len(batches)
                 done += 1
             row: Row = {"phase": "net", "epoch": epoch, "loss": total.item()}
-            yield row | {
-                f"{word.name} factor": f for word, f in zip(self.words, self.factors, strict=True)
-            }
+            for word, factor in zip(self.words, self.factors, strict=True):
+                row[f"{word.name} factor"] = factor
+            yield row
             epoch += 1
         self.net.eval()
 
@@ -103,7 +103,7 @@ class Composition:
         for index, (_, coin) in enumerate(self.ranges):
             if not coin:
                 for factor in FACTORS[: FACTORS.index(common)]:
-                    tried = factors[:index] + [factor] + factors[index + 1 :]
+                    tried = [*factors[:index], factor, *factors[index + 1 :]]
                     if self._error(tried) <= allowed:
                         factors = tried
                         break
@@ -123,7 +123,7 @@ class Composition:
         return ((output - y) / self.data.scale).square().mean().item()
 
 
-def _magnitude(row: Invariance) -> tuple[float, bool]:
+def magnitude(row: Invariance) -> tuple[float, bool]:
     """Give the magnitude of a strength, and whether it is a probability."""
     word = row.word
     if isinstance(word, Multiplicative):
