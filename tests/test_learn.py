@@ -135,7 +135,9 @@ def test_progress_is_told_if_asked_for(capsys):
     learn(*steps(), WORDS, budget=2)
     assert capsys.readouterr() == ("", "")
     learn(*steps(), WORDS, budget=2, progress=True)
-    assert "profile epoch 1: loss" in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert " profile epoch 1: loss" in lines[0]
+    assert lines[-1].startswith("100% net epoch")
     told = []
     found = learn(*steps(), WORDS, budget=2, progress=told.append)
     assert told == found.history

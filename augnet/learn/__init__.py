@@ -29,7 +29,7 @@ from augnet.learn.compose import Composition
 from augnet.learn.door import Trunk
 from augnet.learn.found import Found, Invariance, Row, Verdict
 from augnet.learn.layers import SelectiveLayers
-from augnet.learn.profile import Profile
+from augnet.learn.profile import PART, Profile
 from augnet.transforms import Word
 
 __all__ = ["Found", "Invariance", "Verdict", "learn"]
@@ -53,9 +53,10 @@ def learn(
     `words` are names, tables or Transforms, or "auto": all that fit; what they share, such as
     `sfreq=100` or `channels=[...]`, is given by name. `trunk` is a module, of which a copy is
     trained, or a function that makes one, of nothing or of (shape, outputs). `budget` is a whole
-    number of epochs, or seconds: "30s" or 30.0. `progress` is True, or a function that is called
-    with each row of the history. With `layers`, lists of words, the paper's selective layers are
-    trained on the ranges found, and there is one row for the word that each layer selected.
+    number of epochs, or seconds: "30s" or 30.0. `progress` is True for a line now and then, or a
+    function that is called with each row of the history, whose "done" goes from 0 to 1.
+    With `layers`, lists of words, the paper's selective layers are trained on the ranges found, and
+    there is one row for the word that each layer selected.
 
     One seed gives one result; the global random state is left alone.
 
@@ -88,7 +89,7 @@ def learn(
         torch.manual_seed(seed)
         net = door.trunk(trunk, samples)
         profile = Profile(samples, candidates, net, generator)
-        history = report(profile.fit(epochs, None if limit is None else 0.7 * limit))
+        history = report(profile.fit(epochs, None if limit is None else PART * limit))
         rows = profile.verdicts()
         built: Composition | SelectiveLayers
         if layers is None:
@@ -103,10 +104,15 @@ def learn(
 
 def _reporter(progress: bool | Callable[[Row], object]) -> Callable[[Iterator[Row]], list[Row]]:
     """Collect rows, telling someone about each."""
+    said = 0.0
 
     def tell(row: Row) -> None:
-        parts = [f"{k} {v:.3g}" for k, v in row.items() if k not in ("phase", "epoch")]
-        sys.stderr.write(f"{row['phase']} epoch {row['epoch']}: {', '.join(parts)}\n")
+        nonlocal said
+        if row["done"] < said + 0.05 and row["done"] < 1:
+            return
+        said = row["done"]
+        parts = [f"{k} {v:.3g}" for k, v in row.items() if k not in ("phase", "epoch", "done")]
+        sys.stderr.write(f"{said:4.0%} {row['phase']} epoch {row['epoch']}: {', '.join(parts)}\n")
 
     told = tell if progress is True else progress
 

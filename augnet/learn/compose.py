@@ -8,7 +8,7 @@ from torch import Generator, nn
 from augnet.augment import AugmentationLayer, AugmentationModule, identity
 from augnet.learn.door import Data
 from augnet.learn.found import Invariance, Row
-from augnet.learn.profile import BATCH, one_cycle
+from augnet.learn.profile import BATCH, PART, one_cycle
 from augnet.net import AugNet
 from augnet.transforms import Multiplicative
 from augnet.transforms.noise import permutation, uniform
@@ -77,6 +77,7 @@ class Composition:
                 total += loss.detach() / len(batches)
                 done += 1
             row: Row = {"phase": "net", "epoch": epoch, "loss": total.item()}
+            row["done"] = PART + (1 - PART) * min(1.0, done / steps)
             for word, factor in zip(self.words, self.factors, strict=True):
                 row[f"{word.name} factor"] = factor
             yield row

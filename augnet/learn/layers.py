@@ -10,7 +10,7 @@ from augnet.augment import AugmentationLayer, AugmentationModule
 from augnet.learn.compose import COPIES, magnitude
 from augnet.learn.door import Data
 from augnet.learn.found import Invariance, Row
-from augnet.learn.profile import BATCH, one_cycle
+from augnet.learn.profile import BATCH, PART, one_cycle
 from augnet.net import AugNet
 from augnet.penalty import displacement, selective
 from augnet.transforms import Transform
@@ -74,6 +74,7 @@ class SelectiveLayers:
                 total += task.detach() / len(batches)
                 done += 1
             row: Row = {"phase": "layers", "epoch": epoch, "loss": total.item()}
+            row["done"] = PART + (1 - PART) * min(1.0, done / steps)
             for number, layer in enumerate(self.augment, start=1):
                 for word, weight in zip(layer.transforms, layer.weights.tolist(), strict=True):
                     row[f"layer{number}.{word.name}.weight"] = weight

@@ -30,6 +30,8 @@ classes meet there: then they stay inside by this much.
 Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
 an empty margin): then it can tell the label where nobody else could, and the range drifts."""
 ROUNDS = 24
+PART = 0.7
+"""Of the whole work: the rest is the net at the end."""
 
 
 class Profile:
@@ -70,6 +72,7 @@ class Profile:
                 if done >= steps:
                     break
             row: Row = {"phase": "profile", "epoch": epoch, "loss": total.item()}
+            row["done"] = PART * min(1.0, done / steps)
             for word, reach in zip(self.words, self.reach, strict=True):
                 row[word.name] = float(word.strength(reach))
             yield row
