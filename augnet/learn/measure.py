@@ -24,8 +24,9 @@ COIN = 0.15, 0.3
 """The same for coins, which are tossed or not: there is no smaller dose to fall back to."""
 ROOM = 0.1
 """A range below this part of the dose that loses half of what can be lost is no range."""
-NEARER = 0.7
-"""Samples that come to another class lose this part of their distance to it, at least."""
+NEARER = 0.6
+"""Samples that come to another class keep less than this of their distance to it, beyond the
+distance that its own samples have among each other."""
 SLACK = 0.05
 """What the places of borders leave uncertain, as a part of the range, in every interval."""
 
@@ -36,6 +37,15 @@ def _looks(x: Tensor) -> list[Callable[[Tensor], Tensor]]:
     if x.dim() == 3:
         looks.append(lambda x: torch.fft.rfft(x).abs().flatten(1))
     return looks
+
+
+def _nearest(samples: Tensor, home: Tensor, itself: bool = True) -> Tensor:
+    """Give the distance of each sample to the nearest view, of itself or only of others."""
+    distances = torch.cdist(samples, home)
+    if not itself:
+        own = torch.eye(len(samples), dtype=torch.bool, device=samples.device)
+        distances = distances.masked_fill(own.repeat(1, len(home) // len(samples)), torch.inf)
+    return distances.amin(1)
 
 
 class Meter:
@@ -141,15 +151,15 @@ class Meter:
             near = torch.cat((x, *(dose(word, x, part, self.generator) for part in within)))
         answers, labels = self.errors(far, y)[1].argmax(1), y.repeat(3)
         for look in _looks(x):
-            here, there, home = look(x), look(far), look(near)
+            here, there, all_views = look(x), look(far), look(near)
             for own, other, sign in exchanges:
                 rows = (y == own) & (signs == sign) & (answers == other)
-                if rows.sum() < 2:
+                home = all_views[labels == other]
+                if rows.sum() < 2 or len(home) < 6:
                     continue
-                before, after = (
-                    torch.cdist(side[rows], home[labels == other]).amin(1) for side in (here, there)
-                )
-                if (after / before.clamp(min=1e-9)).median() < NEARER:
+                before, after = (_nearest(side[rows], home) for side in (here, there))
+                among = _nearest(here[y == other], home, itself=False).median()
+                if ((after - among) / (before - among).clamp(min=1e-9)).median() < NEARER:
                     return True
         return False
 
@@ -163,7 +173,7 @@ class Meter:
         weights = -uniform(x, (200, len(x)), self.generator).clamp(min=1e-6).log()
         weights = torch.cat((torch.ones_like(weights[:1]), weights))
         return [
-            self._toss(word, x, y, before, weights)
+            self._kept(word, x, y, before, weights)
             if isinstance(word, Switched)
             else self._measure(word, reach, x, y, before, weights)
             for word, reach in zip(words, reaches, strict=True)
@@ -182,16 +192,21 @@ class Meter:
         by_heart = mine.mean() - others.mean() > 1.5 * noise + 1e-3
         return weights * torch.where(held_out | ~by_heart, 1.0, 1e-6)
 
-    def _toss(
+    def toss(self, word: Transform, x: Tensor, y: Tensor, before: Before) -> Tensor:
+        """Give the error that heads add to each sample."""
+        view = dose(word, x, x.new_ones(len(x)), self.generator)
+        return self.errors(view, y)[0] - before[0]
+
+    def harm(self, added: Tensor, weights: Tensor) -> Tensor:
+        """Give what is lost, on average over samples, for each row of weights."""
+        mean = (weights @ added) / weights.sum(1)
+        return mean if self.data.classes else mean.clamp(min=0).sqrt()
+
+    def _kept(
         self, word: Transform, x: Tensor, y: Tensor, before: Before, weights: Tensor
     ) -> Invariance:
-        view = dose(word, x, x.new_ones(len(x)), self.generator)
-        after = self.errors(view, y)[0]
-        weights = self._counted(after - before[0], weights)
-        added = (weights @ (after - before[0])) / weights.sum(1)
-        if not self.data.classes:
-            added = added.clamp(min=0).sqrt()
-        kept = added <= self.coin
+        added = self.toss(word, x, y, before)
+        kept = self.harm(added, self._counted(added, weights)) <= self.coin
         low, high = (
             kept.to(x).quantile(x.new_tensor([0.05, 0.95]), interpolation="nearest").tolist()
         )

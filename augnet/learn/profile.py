@@ -30,6 +30,8 @@ classes meet there: then they stay inside by this much.
 Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
 an empty margin): then it can tell the label where nobody else could, and the range drifts."""
 ROUNDS = 24
+DOUBTS = 3
+"""So many measurements in a row must find a coin harmful, and hardly less than before."""
 PART = 0.7
 """Of the whole work: the rest is the net at the end."""
 
@@ -44,6 +46,7 @@ class Profile:
         self.reach = [1.0 if isinstance(word, Switched) else START for word in words]
         self.margin = [MARGIN for _ in words]
         self.meter = Meter(data, trunk, generator)
+        self.harm, self.doubts = [1.0 for _ in words], [0 for _ in words]
         self.batch = max(BATCH, 4 * (len(words) + 1))
         self.steps = 0
 
@@ -97,7 +100,7 @@ class Profile:
                 u = uniform(x, mine.shape, self.generator)
                 parts = u * min(1.0, margin * reach)
                 if isinstance(word, Switched):
-                    parts = (u < 0.5).to(x)
+                    parts = (u < 0.5 * reach).to(x)
                 views.append(dose(word, x[mine], parts, self.generator) if len(mine) else x[mine])
         output, target = self.trunk(torch.cat(views)), y[torch.cat(groups)]
         return self.data.loss(output, target)
@@ -116,6 +119,7 @@ class Profile:
             return best
         for index, word in enumerate(self.words):
             if isinstance(word, Switched):
+                self._doubt(index, self.meter.toss(word, x, y, before))
                 continue
             reach = self.reach[index]
             readings = self.meter.zoom(word, x, y, before, 2 * reach, 8, 2)
@@ -133,6 +137,18 @@ class Profile:
             self.reach[index] = min(max(found, reach / SHRINKAGE), reach * growth, 1.0)
             self.margin[index] = INSIDE if border else MARGIN if growing else 1.0
         return min(best, base)
+
+    def _doubt(self, index: int, added: Tensor) -> None:
+        """Toss a coin no more if heads go on adding error, training or not.
+
+        Else the trunk would learn by heart what contradicts itself, and the rest would suffer.
+        """
+        harm = float(self.meter.harm(added, torch.ones_like(added)[None]))
+        stuck = harm > max(self.meter.coin, 0.8 * self.harm[index])
+        self.doubts[index] = self.doubts[index] + 1 if stuck else 0
+        self.harm[index] = harm
+        if self.doubts[index] >= DOUBTS:
+            self.reach[index] = 0.0
 
     def verdicts(self) -> list[Invariance]:
         """Measure all words once more, with care."""
