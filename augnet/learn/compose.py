@@ -100,7 +100,7 @@ class Composition:
         errors = [self._error([factor] * count) for factor in FACTORS]
         allowed = min(errors) + max(JOINT_TOLERANCE, 1.0 / len(self.data.held_out[:512]))
         common = next(f for f, error in zip(FACTORS, errors, strict=True) if error <= allowed)
-        factors = [common] * count
+        factors = [1.0 if coin else common for _, coin in self.ranges]
         for index, (_, coin) in enumerate(self.ranges):
             if not coin:
                 for factor in FACTORS[: FACTORS.index(common)]:
