@@ -1,0 +1,126 @@
+"""What a model file says about its tensors, in JSON."""
+
+from dataclasses import fields
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+import augnet
+from augnet.augment import AugmentationLayer, AugmentationModule, identity
+from augnet.data.own.reading import Finite, Reading, Size
+from augnet.learn.found import Invariance
+from augnet.transforms import Transform, words
+
+SCHEMA = 1
+"""Grows when older versions can no longer read what newer ones write."""
+
+
+class Table(BaseModel):
+    """A table whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Layer(Table):
+    """A layer's words, as tables, and how it chooses among them; what it learned is in tensors."""
+
+    words: tuple[dict[str, JsonValue], ...]
+    temperature: Finite = 1.0
+    tolerance: Finite = 1e-3
+
+    @classmethod
+    def of(cls, layer: AugmentationLayer) -> "Layer":
+        """Describe a layer."""
+        return cls(
+            words=tuple(table(word) for word in layer.transforms),
+            temperature=layer.temperature,
+            tolerance=layer.tolerance,
+        )
+
+    def build(self) -> AugmentationLayer:
+        """Make the layer; its weights and magnitudes are those of every new one."""
+        made = words(self.words)
+        return AugmentationLayer(*made, temperature=self.temperature, tolerance=self.tolerance)
+
+
+class Answer(Table):
+    """What was found about one word."""
+
+    word: dict[str, JsonValue]
+    verdict: Literal["none", "within", "at least"]
+    strength: Finite
+    interval: tuple[Finite, Finite]
+    weight: Finite | None = None
+
+    @classmethod
+    def of(cls, row: Invariance) -> "Answer":
+        """Describe an invariance."""
+        return cls(
+            word=table(row.word),
+            verdict=row.verdict,
+            strength=row.strength,
+            interval=row.interval,
+            weight=row.weight,
+        )
+
+    def build(self) -> Invariance:
+        """Make the invariance."""
+        (word,) = words(self.word)
+        return Invariance(word, self.verdict, self.strength, self.interval, self.weight)
+
+
+class Net(Table):
+    """How predictions for copies become one."""
+
+    aggregate: str
+    copies: Size
+
+
+class Header(Table):
+    """All of a model but its tensors."""
+
+    schema_version: int = SCHEMA
+    augnet: str = augnet.__version__
+    trunk: str
+    """A name of `augnet.model.trunks`, or a module:Class, which is never imported unasked."""
+    shape: tuple[Size, ...]
+    """Of one sample, as the network takes it."""
+    classes: tuple[str, ...] = ()
+    """Their names, in the order of the network's outputs; none for values."""
+    values: tuple[Size, ...] | None = None
+    """The shape of one target, where it is values."""
+    layers: tuple[Layer, ...]
+    net: Net
+    reading: Reading | None = None
+    answers: tuple[Answer, ...] = ()
+    settings: dict[str, JsonValue] = {}
+    """How it was learned, for who reads it later."""
+    measured: dict[str, JsonValue] = {}
+    """How well it does on samples that it was not learned from."""
+
+
+def table(word: Transform) -> dict[str, Any]:
+    """Write a word as the table that `words` reads."""
+    given = {field.name: getattr(word, field.name) for field in fields(word) if field.init}
+    return {"word": word.name} | {key: _plain(value) for key, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def augment_of(layers: tuple[Layer, ...]) -> Any:
+    """Make the augmentation; with no layers, the identity."""
+    return AugmentationModule(layer.build() for layer in layers) if layers else identity
+
+
+def layers_of(augment: Any) -> tuple[Layer, ...]:
+    """Describe an augmentation that a file can hold."""
+    if augment is identity:
+        return ()
+    if isinstance(augment, AugmentationModule):
+        return tuple(Layer.of(layer) for layer in augment)
+    raise TypeError(
+        "a model file holds augmentation layers, or none (identity); this net augments by "
+        f"{type(augment).__name__}: save its state_dict() yourself"
+    )
