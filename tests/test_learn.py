@@ -8,7 +8,7 @@ import torch
 from torch import Generator, nn
 
 from augnet import AugNet, learn
-from augnet.learn import door
+from augnet.learn import Learning, door
 from augnet.learn.curve import Readings, fit_ramp
 from augnet.learn.dose import dose, ladders
 from augnet.learn.found import Invariance
@@ -364,3 +364,38 @@ def test_the_paper_s_own_tasks(seed):
     found = learn(*data, [{"word": "rotate", "limit": 180}, "translate-x", "shear-y"], seed=seed)
     assert [row.verdict for row in found.invariances] == ["within", "at least", "at least"]
     assert abs(found["rotate"].strength / 45 - 1) < 0.15
+
+
+# Leaving and going on
+
+
+@pytest.mark.parametrize("layers", [None, [["amplitude-scale", "sign-flip"]]])
+def test_what_is_left_is_taken_up_again_exactly(layers, tmp_path):
+    def begin():
+        trunk = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2))
+        return Learning(*steps(48), WORDS, layers=layers, trunk=trunk, budget=40, seed=3)
+
+    torch.manual_seed(0)
+    whole = begin()
+    rows = list(whole)
+    for left_after in (3, len(rows) - 2):
+        torch.manual_seed(0)
+        first = begin()
+        for row in first:
+            if row["epoch"] == left_after:
+                break
+        torch.save(first.state_dict(), tmp_path / "state.pt")
+        torch.manual_seed(0)
+        second = begin()
+        second.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+        assert len(list(second)) == len(rows) - left_after
+        assert second.history == rows
+        assert str(second.found) == str(whole.found)
+        x = steps(8, seed=1)[0]
+        assert second.found.net(x, generator()).equal(whole.found.net(x, generator()))
+
+
+def test_nothing_is_found_before_the_end():
+    learning = Learning(*steps(48), WORDS, budget=2)
+    with pytest.raises(RuntimeError, match="before all rows are there"):
+        _ = learning.found

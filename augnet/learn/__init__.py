@@ -14,25 +14,20 @@ Read on in this order:
     curve     where the error begins to rise
     compose   the net at the end
     layers    the paper's selective layers instead
+    learning  all of it, epoch by epoch, so that it can be left and taken up again
     found     what comes out
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import torch
-from torch import Generator
-
-from augnet.learn import door
-from augnet.learn.compose import Composition
 from augnet.learn.door import Trunk
 from augnet.learn.found import Found, Invariance, Row, Verdict
-from augnet.learn.layers import SelectiveLayers
-from augnet.learn.profile import PART, Profile
+from augnet.learn.learning import Learning
 from augnet.transforms import Word
 
-__all__ = ["Found", "Invariance", "Verdict", "learn"]
+__all__ = ["Found", "Invariance", "Learning", "Verdict", "learn"]
 
 
 def learn(
@@ -71,39 +66,17 @@ def learn(
     >>> found.net(x).argmax(1).equal(y)
     True
     """
-    limit = door.seconds(budget)
-    epochs = budget if isinstance(budget, int) and not isinstance(budget, bool) else None
-    samples = door.data(x, y, Generator().manual_seed(seed))
-    device = samples.x.device
-    chosen = [door.candidates(some, samples.x, **shared) for some in layers or ()]
-    if layers is None:
-        candidates = door.candidates(words, samples.x, **shared)
-    elif not chosen:
-        raise ValueError("learn takes at least one layer, a list of words; got none")
-    else:
-        candidates = [word for some in chosen for word in some]
-        candidates = [word for i, word in enumerate(candidates) if word not in candidates[:i]]
-    generator = Generator(device=device).manual_seed(seed)
-    report = _reporter(progress)
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        net = door.trunk(trunk, samples)
-        profile = Profile(samples, candidates, net, generator)
-        history = report(profile.fit(epochs, None if limit is None else PART * limit))
-        rows = profile.verdicts()
-        built: Composition | SelectiveLayers
-        if layers is None:
-            built = Composition(samples, rows, net, generator)
-        else:
-            built = SelectiveLayers(samples, chosen, rows, net, generator)
-        history += report(built.fit(max(1, profile.steps * 2 // 5), len(history) + 1))
-        if isinstance(built, SelectiveLayers):
-            rows = built.selected()
-    return Found(tuple(rows), built.net, history)
+    learning = Learning(x, y, words, layers=layers, trunk=trunk, budget=budget, seed=seed, **shared)
+    tell = _teller(progress)
+    for row in learning:
+        tell(row)
+    return learning.found
 
 
-def _reporter(progress: bool | Callable[[Row], object]) -> Callable[[Iterator[Row]], list[Row]]:
-    """Collect rows, telling someone about each."""
+def _teller(progress: bool | Callable[[Row], object]) -> Callable[[Row], object]:
+    """Tell someone about each row, or nobody."""
+    if callable(progress):
+        return progress
     said = 0.0
 
     def tell(row: Row) -> None:
@@ -114,14 +87,4 @@ def _reporter(progress: bool | Callable[[Row], object]) -> Callable[[Iterator[Ro
         parts = [f"{k} {v:.3g}" for k, v in row.items() if k not in ("phase", "epoch", "done")]
         sys.stderr.write(f"{said:4.0%} {row['phase']} epoch {row['epoch']}: {', '.join(parts)}\n")
 
-    told = tell if progress is True else progress
-
-    def collect(rows: Iterator[Row]) -> list[Row]:
-        history = []
-        for row in rows:
-            history.append(row)
-            if callable(told):
-                told(row)
-        return history
-
-    return collect
+    return tell if progress else lambda row: None

@@ -1,6 +1,7 @@
 """The net at the end: the kept words composed, with ranges that are safe together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Generator, nn
@@ -46,43 +47,58 @@ class Composition:
         aggregate = "logits" if data.classes else "values"
         self.net = AugNet(augment, trunk, aggregate, copies=COPIES if kept else 1)
         self.factors = [1.0 for _ in kept]
+        self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=2e-3, weight_decay=1e-3)
+        self.done = 0
 
-    def fit(self, steps: int, first_epoch: int) -> Iterator[Row]:
-        """Train; give one row per epoch."""
+    def fit(self, steps: int, epoch: int) -> Iterator[Row]:
+        """Train from where it stands; give one row per epoch, the first of which is given."""
         search = steps // 2 if self.ranges else 0
-        optimiser = torch.optim.AdamW(self.net.trunk.parameters(), lr=2e-3, weight_decay=1e-3)
-        done, epoch = 0, first_epoch
-        while done < steps:
-            rows = self.data.fitted if done < search else torch.arange(len(self.data.x))
+        while self.done < steps:
+            rows = self.data.fitted if self.done < search else torch.arange(len(self.data.x))
             rows = rows.to(self.data.x.device)
             order = rows[permutation(self.data.x, len(rows), self.generator)]
             batches = [part for part in order.split(BATCH) if len(part) > 1]
             total = self.data.x.new_zeros(())
             self.net.train()
             for part in batches:
-                one_cycle(optimiser, 2e-3, done / steps)
-                if done < search:
+                one_cycle(self.optimiser, 2e-3, self.done / steps)
+                if self.done < search:
                     draws = uniform(self.data.x, (len(self.ranges),), self.generator).tolist()
                     self._set([FACTORS[int(draw * len(FACTORS))] for draw in draws])
-                elif done == search and search:
+                elif self.done == search and search:
                     self.factors = self._largest()
                     self._set(self.factors)
                     self.net.train()
                 loss = self.data.loss(
                     self.net(self.data.x[part], self.generator), self.data.y[part]
                 )
-                optimiser.zero_grad()
+                self.optimiser.zero_grad()
                 loss.backward()
-                optimiser.step()
+                self.optimiser.step()
                 total += loss.detach() / len(batches)
-                done += 1
+                self.done += 1
             row: Row = {"phase": "net", "epoch": epoch, "loss": total.item()}
-            row["done"] = PART + (1 - PART) * min(1.0, done / steps)
+            row["done"] = PART + (1 - PART) * min(1.0, self.done / steps)
             for word, factor in zip(self.words, self.factors, strict=True):
                 row[f"{word.name} factor"] = factor
             yield row
             epoch += 1
         self.net.eval()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give all that changes in training, the dice apart."""
+        return {
+            "net": self.net.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "factors": self.factors,
+            "done": self.done,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up the training where another left it."""
+        self.net.load_state_dict(state["net"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.factors, self.done = state["factors"], state["done"]
 
     def _set(self, factors: Sequence[float]) -> None:
         """Put each range at a part of what it may be alone; coins stay as they are."""

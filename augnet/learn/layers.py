@@ -1,7 +1,8 @@
 """The paper's selective layers, on ranges that are known to be safe."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Generator, nn
@@ -49,38 +50,53 @@ class SelectiveLayers:
             layer.raw_magnitudes.requires_grad_(False)
         aggregate = "logits" if data.classes else "values"
         self.net = AugNet(self.augment, trunk, aggregate, copies=COPIES)
+        self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=2e-3, weight_decay=1e-3)
+        self.choice = torch.optim.Adam([layer.logits for layer in self.augment], lr=3e-2)
+        self.done = 0
 
-    def fit(self, steps: int, first_epoch: int) -> Iterator[Row]:
-        """Train; give one row per epoch."""
-        logits = [layer.logits for layer in self.augment]
-        optimiser = torch.optim.AdamW(self.net.trunk.parameters(), lr=2e-3, weight_decay=1e-3)
-        choice = torch.optim.Adam(logits, lr=3e-2)
-        done, epoch = 0, first_epoch
-        while done < steps:
+    def fit(self, steps: int, epoch: int) -> Iterator[Row]:
+        """Train from where it stands; give one row per epoch, the first of which is given."""
+        while self.done < steps:
             self.net.train()
             order = permutation(self.data.x, len(self.data.x), self.generator)
             batches = [rows for rows in order.split(BATCH) if len(rows) > 1]
             total = self.data.x.new_zeros(())
             for rows in batches:
-                one_cycle(optimiser, 2e-3, done / steps)
+                one_cycle(self.optimiser, 2e-3, self.done / steps)
                 x, y = self.data.x[rows], self.data.y[rows]
                 task = self.data.loss(self.net(x, self.generator), y)
                 loss = task + REWARD * self._reward(x)
-                optimiser.zero_grad()
-                choice.zero_grad()
+                self.optimiser.zero_grad()
+                self.choice.zero_grad()
                 loss.backward()
-                optimiser.step()
-                choice.step()
+                self.optimiser.step()
+                self.choice.step()
                 total += task.detach() / len(batches)
-                done += 1
+                self.done += 1
             row: Row = {"phase": "layers", "epoch": epoch, "loss": total.item()}
-            row["done"] = PART + (1 - PART) * min(1.0, done / steps)
+            row["done"] = PART + (1 - PART) * min(1.0, self.done / steps)
             for number, layer in enumerate(self.augment, start=1):
                 for word, weight in zip(layer.transforms, layer.weights.tolist(), strict=True):
                     row[f"layer{number}.{word.name}.weight"] = weight
             yield row
             epoch += 1
         self.net.eval()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give all that changes in training, the dice apart."""
+        return {
+            "net": self.net.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "choice": self.choice.state_dict(),
+            "done": self.done,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up the training where another left it."""
+        self.net.load_state_dict(state["net"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.choice.load_state_dict(state["choice"])
+        self.done = state["done"]
 
     def _reward(self, x: torch.Tensor) -> torch.Tensor:
         weights = torch.cat([layer.weights for layer in self.augment])

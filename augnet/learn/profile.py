@@ -1,7 +1,8 @@
 """The profile: one trunk, every candidate, and for each how far it may go."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -34,6 +35,7 @@ DOUBTS = 3
 """So many measurements in a row must find a coin harmful, and hardly less than before."""
 PART = 0.7
 """Of the whole work: the rest is the net at the end."""
+CHANGING = ("reach", "margin", "harm", "doubts", "steps", "done", "epoch", "best")
 
 
 class Profile:
@@ -48,40 +50,55 @@ class Profile:
         self.meter = Meter(data, trunk, generator)
         self.harm, self.doubts = [1.0 for _ in words], [0 for _ in words]
         self.batch = max(BATCH, 4 * (len(words) + 1))
-        self.steps = 0
+        self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=3e-3, weight_decay=1e-3)
+        self.steps = self.done = self.epoch = 0
+        self.best = 1.0
 
     def fit(self, epochs: int | None, seconds: float | None = None) -> Iterator[Row]:
-        """Train; give one row per epoch."""
+        """Train from where it stands; give one row per epoch."""
         fitted = self.data.fitted
         per_epoch = max(1, len(fitted) // self.batch)
-        steps = max(STEPS, 10 * per_epoch) if epochs is None else epochs * per_epoch
-        optimiser = torch.optim.AdamW(self.trunk.parameters(), lr=3e-3, weight_decay=1e-3)
-        begun, done, best = time.monotonic(), 0, 1.0
+        if not self.steps:
+            self.steps = max(STEPS, 10 * per_epoch) if epochs is None else epochs * per_epoch
+        begun, before = time.monotonic(), self.done
         self.trunk.train()
-        for epoch in range(1, steps + 1):
+        while self.done < self.steps:
+            self.epoch += 1
             total = fitted.new_zeros((), dtype=self.data.x.dtype)
             for rows in self._shuffled(fitted).split(self.batch)[:per_epoch]:
-                if seconds is not None and done == 20:
-                    steps = max(60, int(seconds / (1.3 * (time.monotonic() - begun) / 20)))
-                one_cycle(optimiser, 3e-3, done / steps)
+                if seconds is not None and self.done == 20 > before:
+                    pace = (time.monotonic() - begun) / (20 - before)
+                    self.steps = max(60, int(seconds / (1.3 * pace)))
+                one_cycle(self.optimiser, 3e-3, self.done / self.steps)
                 loss = self._loss(rows)
-                optimiser.zero_grad()
+                self.optimiser.zero_grad()
                 loss.backward()
-                optimiser.step()
+                self.optimiser.step()
                 total += loss.detach() / per_epoch
-                done += 1
+                self.done += 1
+                done, steps = self.done, self.steps
                 if done % max(1, steps // ROUNDS) == 0 and done > steps // 12:
-                    best = self._widen(best, growing=done < SETTLED * steps)
+                    self.best = self._widen(self.best, growing=done < SETTLED * steps)
                 if done >= steps:
                     break
-            row: Row = {"phase": "profile", "epoch": epoch, "loss": total.item()}
-            row["done"] = PART * min(1.0, done / steps)
+            row: Row = {"phase": "profile", "epoch": self.epoch, "loss": total.item()}
+            row["done"] = PART * min(1.0, self.done / self.steps)
             for word, reach in zip(self.words, self.reach, strict=True):
                 row[word.name] = float(word.strength(reach))
             yield row
-            if done >= steps:
-                break
-        self.steps = done
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give all that changes in training, the trunk and the dice apart."""
+        return {
+            "optimiser": self.optimiser.state_dict(),
+            **{name: getattr(self, name) for name in CHANGING},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up the training where another left it."""
+        self.optimiser.load_state_dict(state["optimiser"])
+        for name in CHANGING:
+            setattr(self, name, state[name])
 
     def _shuffled(self, rows: Tensor) -> Tensor:
         return rows[permutation(self.data.x, len(rows), self.generator)]
