@@ -15,6 +15,7 @@ from rich.table import Table
 from augnet import VOCABULARY, __version__, config
 from augnet.config import Config, ConfigError, Experiment
 from augnet.launch import PRECISIONS, Machine, in_group, in_this_group, on_ray, on_this_machine
+from augnet.own import verbs
 from augnet.run import RunDirectory
 from augnet.train import Row
 
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 console = Console()
+verbs.register(app)
 
 
 @contextmanager

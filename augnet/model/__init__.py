@@ -24,7 +24,7 @@ from augnet.model.header import Answer, Header, Net, augment_of, layers_of
 from augnet.model.trunks import TRUNKS
 from augnet.net import AugNet
 
-__all__ = ["Header", "Model", "ModelError", "load", "read_header", "save"]
+__all__ = ["Header", "Model", "ModelError", "load", "load_augment", "read_header", "save"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,21 @@ def load(path: str | Path, trunk: nn.Module | None = None) -> Model:
         ) from None
     file.fill(net, tensors, path)
     return Model(net.eval(), header)
+
+
+def load_augment(path: str | Path) -> Any:
+    """Read the augmentation alone, whatever the trunk: layers, or the identity."""
+    path = Path(path)
+    header, tensors = file.read(path)
+    try:
+        augment = augment_of(header.layers)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{path} has words that are not known here: {error}") from None
+    if isinstance(augment, nn.Module):
+        mine = {k.removeprefix("augment."): v for k, v in tensors.items() if "augment." in k[:8]}
+        file.fill(augment, mine, path)
+        augment.eval()
+    return augment
 
 
 def _build(header: Header, trunk: nn.Module | None) -> AugNet:

@@ -124,7 +124,7 @@ def test_programs_of_other_makers_are_never_called(tmp_path):
 
 def test_an_image_bomb_is_left_alone(tmp_path):
     pets(tmp_path)
-    for name, size in (("bomb", (15_000, 13_000)), ("large", (9_000, 8_000))):
+    for name, size in (("bomb", (10_000, 9_500)), ("large", (8_200, 8_000))):
         Image.new("1", size).save(tmp_path / "cat" / f"{name}.png")
     begun = time.monotonic()
     found = read(tmp_path)

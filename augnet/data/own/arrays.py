@@ -68,7 +68,7 @@ def _open(path: Path, labelled: bool) -> dict[str, Any]:
         if path.suffix == ".safetensors":
             found: dict[str, Any] = dict(load_file(path))
         elif path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 found = {name: file[name] for name in ("x", "y", "X", "Y") if name in file}
                 keys = list(file)
         else:

@@ -1,0 +1,96 @@
+"""One self-contained page: what was found, what it looks like, how well it does."""
+
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+import torch
+from jinja2 import Environment
+from matplotlib.figure import Figure
+
+import augnet
+from augnet.data.own import Parts
+from augnet.learn.found import Invariance, Row
+from augnet.model import Model
+from augnet.own import figures, wording
+from augnet.own.examine import Examined
+from augnet.own.settings import Settings
+from augnet.report.figures.style import svg
+
+
+class Drawn(NamedTuple):
+    """A figure with its words."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+
+    @property
+    def svg(self) -> str:
+        """The figure as it stands in the page."""
+        return svg(self.figure, self.name)
+
+
+def page(model: Model, examined: Examined, parts: Parts, history: Sequence[Row]) -> str:
+    """Write the page as HTML that needs nothing beside it."""
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = (resources.files("augnet.own") / "page.html").read_text(encoding="utf-8")
+    rows = model.invariances
+    settings = Settings(**model.header.settings)  # type: ignore[arg-type]
+    return environment.from_string(template).render(
+        title=settings.data.rstrip("/").rpartition("/")[2],
+        headline=wording.headline(rows),
+        rows=[(row, wording.found(row), wording.sure(row), _built_in(model, row)) for row in rows],
+        model=model,
+        examined=examined,
+        parts=parts,
+        drawn=[*_edges(model, parts), *_measured(model, examined, history)],
+        notes=list(parts.learned.account),
+        command=settings.command,
+        versions={"augnet": augnet.__version__, "torch": torch.__version__},
+    )
+
+
+def _built_in(model: Model, row: Invariance) -> str:
+    """Say how far the network goes with a word, together with the others."""
+    if not model.header.layers:
+        return "–"
+    for layer in model.net.augment:  # type: ignore[attr-defined]
+        for word, magnitude, weight in zip(
+            layer.transforms, layer.magnitudes.tolist(), layer.weights.tolist(), strict=True
+        ):
+            if word == row.word:
+                share = "" if len(layer.transforms) == 1 else f", in {weight:.0%} of copies"
+                return f"{word.describe(magnitude)}{share}"
+    return "–"
+
+
+def _edges(model: Model, parts: Parts) -> list[Drawn]:
+    tested = parts.tested
+    assert tested.y is not None
+    assert model.header.reading is not None
+    some = model.prepare(figures.one_of_each(tested.x, tested.y))
+    drawn = []
+    for row in model.invariances:
+        if row.verdict == "none":
+            continue
+        figure = figures.edges(row, some, model.header.reading)
+        if figure is not None:
+            said = wording.found(row)
+            caption = f"{said[0].upper()}{said[1:]}. Samples that were not learned from."
+            drawn.append(Drawn(f"edge-{row.word.name}", row.word.name, caption, figure))
+    return drawn
+
+
+def _measured(model: Model, examined: Examined, history: Sequence[Row]) -> list[Drawn]:
+    drawn = []
+    if examined.confusion is not None:
+        figure = figures.confusion(examined.confusion, model.header.classes)
+        if figure is not None:
+            caption = f"Of {examined.count} samples that were not learned from."
+            drawn.append(Drawn("confusion", "Which classes are taken for which", caption, figure))
+    caption = "Above the loss; below how far each transformation was tried, until the error rose."
+    curves = figures.curves(history, model.invariances)
+    drawn.append(Drawn("curves", "How it was learned", caption, curves))
+    return drawn

@@ -1,0 +1,66 @@
+"""A model's answers to other samples, as a table."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from augnet import files
+from augnet.data.own import Collection, DataError
+from augnet.model import Model
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+def predictions(
+    model: Model, data: Collection, seed: int = 0, copies: int | None = None
+) -> Columns:
+    """Give a column of names, the answers, and the probability of each class."""
+    was = model.net.copies
+    try:
+        model.net.copies = copies or was
+        outputs = model.outputs(data.x, seed)
+    finally:
+        model.net.copies = was
+    columns: dict[str, Sequence[Any]] = {"sample": data.names}
+    classes = model.header.classes
+    if not classes:
+        values = outputs.reshape(len(data), -1)
+        names = (
+            ["value"] if values.shape[1] == 1 else [f"value {n}" for n in range(values.shape[1])]
+        )
+        return columns | dict(zip(names, values.T.tolist(), strict=True))
+    probabilities = torch.softmax(outputs.double(), dim=1)
+    columns["predicted"] = [classes[number] for number in outputs.argmax(1).tolist()]
+    chances = zip(classes, probabilities.T.tolist(), strict=True)
+    return columns | {f"p({name})": column for name, column in chances}
+
+
+def write(columns: Columns, path: Path) -> None:
+    """Write CSV or Parquet, by the name of the file."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        try:
+            import pyarrow as arrow
+            import pyarrow.parquet as parquet
+        except ImportError:
+            raise DataError("writing Parquet takes pyarrow: pip install 'augnet[own]'") from None
+        sink = arrow.BufferOutputStream()
+        parquet.write_table(arrow.table({name: list(each) for name, each in columns.items()}), sink)
+        files.write(path, sink.getvalue().to_pybytes())
+    elif path.suffix.lower() == ".csv":
+        files.write(path, as_csv(columns))
+    else:
+        raise DataError(f"predictions are written as .csv or .parquet; got {path.name!r}")
+
+
+def as_csv(columns: Columns) -> str:
+    """Write a table as CSV; numbers in six digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
+    return text.getvalue()

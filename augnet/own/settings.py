@@ -1,0 +1,88 @@
+"""What `augnet learn` is told, checked, and kept beside what it finds."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from augnet.data.own import DataError
+
+
+class Settings(BaseModel):
+    """All that decides what a command learns: equal settings go on where others were left."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: str
+    words: tuple[str | dict[str, JsonValue], ...] = ()
+    """None for all that fit."""
+    layers: tuple[tuple[str | dict[str, JsonValue], ...], ...] = ()
+    trunk: str = "small"
+    budget: str | None = None
+    seed: int = 0
+    most: int | None = None
+    size: int | None = None
+    task: Literal["auto", "classes", "values"] | None = None
+    column: str | None = None
+    sfreq: float | None = None
+    channels: tuple[str, ...] = ()
+    window: float | None = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What readers of data are told."""
+        names = ("most", "size", "task", "column", "sfreq", "channels", "window")
+        return {name: getattr(self, name) for name in names} | {"seed": self.seed}
+
+    @property
+    def command(self) -> str:
+        """The command that says this, but for layers, which are in a file."""
+        said = ["augnet learn", self.data]
+        if self.words:
+            said.append(f"--words {','.join(str(word) for word in self.words)}")
+        for name in (
+            "trunk",
+            "budget",
+            "seed",
+            "most",
+            "size",
+            "task",
+            "column",
+            "sfreq",
+            "window",
+        ):
+            value = getattr(self, name)
+            if value not in (None, type(self).model_fields[name].default):
+                said.append(f"--{name} {value}")
+        if self.channels:
+            said.append(f"--channels {','.join(self.channels)}")
+        return " ".join(said)
+
+
+def budget(text: str | None) -> int | float | None:
+    """Read `90s`, `10m` or `1.5h` as seconds, and a whole number as epochs."""
+    if text is None:
+        return None
+    if text.isdigit() and int(text):
+        return int(text)
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", text.strip())
+    if not match or not float(match[1]):
+        raise DataError(f"--budget takes a time, such as 90s, 10m or 1h, or epochs; got {text!r}")
+    return float(match[1]) * units[match[2]]
+
+
+def layers_of(path: Path | None) -> tuple[tuple[Any, ...], ...]:
+    """Read a TOML file: `layers = [["rotate", {word = "shear-x", limit = 0.5}], ...]`."""
+    if path is None:
+        return ()
+    example = 'layers = [["rotate", {word = "shear-x", limit = 0.5}]]'
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))["layers"]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
+        raise DataError(f"{path} is no file of layers ({error}): expected {example}") from None
+    if not isinstance(found, list) or not all(isinstance(layer, list) for layer in found):
+        raise DataError(f"{path}: layers is a list of lists of words: {example}")
+    return tuple(map(tuple, found))

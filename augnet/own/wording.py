@@ -1,0 +1,53 @@
+"""What was found, in words and units."""
+
+from augnet.learn.found import Invariance
+from augnet.transforms import Multiplicative
+
+
+def units(row: Invariance, value: float) -> str:
+    """Say a strength: `27°`, `0.12 of the width`, `1.4 times`."""
+    return f"{value:.3g}{'°' if row.unit == 'degrees' else f' {row.unit}'}"
+
+
+def found(row: Invariance) -> str:
+    """Say how far a word leaves the label alone."""
+    if row.verdict == "none":
+        return "changes the label"
+    if row.unit == "probability":
+        return "leaves the label alone"
+    reach = "up or down by a factor of " if isinstance(row.word, Multiplicative) else row.word.reach
+    value = (
+        f"{row.strength:.3g}" if isinstance(row.word, Multiplicative) else units(row, row.strength)
+    )
+    said = f"{reach}{value}"
+    if row.verdict == "within":
+        return f"leaves the label alone within {said}".replace("within up to", "up to")
+    return f"leaves the label alone to at least {said}, where the search ended"
+
+
+def sure(row: Invariance) -> str:
+    """Say how sure that is."""
+    low, high = row.interval
+    if row.unit == "probability":
+        undecided = low != high
+        return "the samples disagree" if undecided else "sure"
+    if row.verdict == "none" or low == high:
+        return "–"
+    return f"{low:.3g} to {units(row, high)}"
+
+
+def headline(rows: tuple[Invariance, ...]) -> str:
+    """Say in one sentence which words leave the label alone, and which do not."""
+    kept = [row.word.name for row in rows if row.verdict != "none"]
+    lost = [row.word.name for row in rows if row.verdict == "none"]
+    if not kept:
+        return f"None of {len(lost)} transformations leaves the label alone."
+    said = f"{len(kept)} of {len(rows)} transformations leave the label alone"
+    if not lost:
+        return f"{said}, each within its range."
+    return f"{said}, each within its range; {listed(lost)} {'do' if len(lost) > 1 else 'does'} not."
+
+
+def listed(names: list[str]) -> str:
+    """Write names as a list in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
