@@ -1,4 +1,4 @@
-"""The verbs for data of your own: learn, predict, inspect. No training code."""
+"""The verbs for data of your own: learn, predict, inspect, export. No training code."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command("learn")(learn)
     app.command("predict")(predict)
     app.command("inspect")(inspect)
+    app.command("export")(export)
 
 
 @contextmanager
@@ -248,3 +249,25 @@ def inspect(model: ModelFile) -> None:
         if header.layers:
             console.print("The model averages over copies that pass through, in this order:")
             console.print(str(load_augment(model)), markup=False, highlight=False)
+
+
+def export(
+    model: ModelFile,
+    to: Annotated[
+        str, typer.Option(help="torchvision, kornia, albumentations, braindecode or policy.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="A file. Default: on the screen.")] = None,
+) -> None:
+    """Say the learned augmentation in the terms of another library, ready to paste."""
+    from augnet import files
+    from augnet.export import export as say
+    from augnet.model import load_augment, read_header
+
+    with one_clear_line():
+        made = say(load_augment(model), to, read_header(model).reading)
+        for word in made.lacks:
+            aside.print(f"{to} has no word for {word}", highlight=False)
+        if out is None:
+            typer.echo(made.text, nl=False)
+        else:
+            files.write(out, made.text)

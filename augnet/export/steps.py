@@ -1,0 +1,41 @@
+"""What is taken out of a model: which words, how far, how often."""
+
+from typing import Any, NamedTuple
+
+from augnet.augment import AugmentationModule
+from augnet.transforms import Transform
+
+LEAST = 0.01
+"""Words with a smaller share of the copies are left out."""
+
+
+class Step(NamedTuple):
+    """A word of a layer."""
+
+    word: Transform
+    magnitude: float
+    share: float
+    """The part of the samples that get this word; the others get another one of the layer."""
+
+    @property
+    def strength(self) -> float:
+        """How far it goes, in the unit of the word."""
+        return float(self.word.strength(self.magnitude))
+
+    @property
+    def says(self) -> str:
+        """The word in our own terms."""
+        return f"{self.word.name} {self.word.describe(self.magnitude)}"
+
+
+def steps(augment: Any) -> list[list[Step]]:
+    """Give the words of each layer, in order; no layers for the identity."""
+    if not isinstance(augment, AugmentationModule):
+        return []
+    found = []
+    for layer in augment:
+        rows = zip(layer.transforms, layer.magnitudes.tolist(), layer.weights.tolist(), strict=True)
+        kept = [Step(*row) for row in rows if row[2] >= LEAST]
+        total = sum(step.share for step in kept)
+        found.append([step._replace(share=step.share / total) for step in kept])
+    return found

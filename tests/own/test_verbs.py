@@ -1,0 +1,281 @@
+"""From data to a directory, predictions and snippets, on the command line."""
+
+import csv
+import io
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from augnet.cli import app
+from augnet.data.own import DataError, split
+from augnet.data.own import read as read_data
+from augnet.learn.found import Invariance
+from augnet.model import load
+from augnet.own import verbs, wording
+from augnet.own.examine import examine, score
+from augnet.own.job import Job
+from augnet.own.settings import Settings, budget, layers_of
+from augnet.transforms import AmplitudeScale, Rotate, SignFlip
+
+
+def augnet(*arguments):
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, list(map(str, arguments)))
+
+
+def images(root, count=20):
+    """Write bright and dark squares."""
+    dice = np.random.default_rng(0)
+    for name, level in (("bright", 220), ("dark", 40)):
+        (root / name).mkdir(parents=True)
+        for number in range(count):
+            pixels = np.zeros((12, 12), dtype=np.uint8)
+            row, column = dice.integers(1, 6, 2)
+            pixels[row : row + 5, column : column + 5] = level + dice.integers(-9, 9)
+            Image.fromarray(pixels).save(root / name / f"{number}.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    root = tmp_path_factory.mktemp("own")
+    data, out = images(root / "squares"), root / "out"
+    arguments = ("--words", "horizontal-flip,rotate,invert", "--budget", 30, "--out", out)
+    done = augnet("learn", data, *arguments)
+    assert done.exit_code == 0, done.output
+    return data, out, done
+
+
+def test_a_folder_becomes_a_directory(learned):
+    _, out, done = learned
+    names = sorted(file.name for file in out.iterdir())
+    assert names == [
+        "history.jsonl", "index.html", "invariances.json", "model.safetensors", "settings.json",
+    ]  # fmt: skip
+    found = json.loads((out / "invariances.json").read_text())
+    assert [row["name"] for row in found["invariances"]] == ["horizontal-flip", "rotate", "invert"]
+    assert found["schema"] == 1
+    assert found["measured"]["samples"] == 8
+    assert "horizontal-flip" in done.stdout
+    assert "accuracy" in done.stdout
+    page = (out / "index.html").read_text()
+    for part in ("<svg", "What was found", "confusion", "How it was learned", "augnet learn"):
+        assert part in page
+    assert "http://" not in page.replace("http://www.w3.org", "").replace(
+        "http://purl.org", ""
+    ).replace("http://creativecommons.org", "")
+
+
+def test_what_is_finished_is_shown_again_and_other_settings_are_refused(learned):
+    data, out, _ = learned
+    before = (out / "model.safetensors").read_bytes()
+    arguments = ("--words", "horizontal-flip,rotate,invert", "--budget", 30, "--out", out)
+    assert augnet("learn", data, *arguments).exit_code == 0
+    assert (out / "model.safetensors").read_bytes() == before
+    refused = augnet("learn", data, "--seed", 1, "--out", out)
+    assert refused.exit_code == 2
+    assert "choose another --out" in refused.output
+    refused = augnet("learn", data, "--out", data)
+    assert "choose another --out" in refused.output
+
+
+def test_a_model_predicts(learned, tmp_path):
+    data, out, _ = learned
+    told = augnet("predict", out, data)
+    assert told.exit_code == 0, told.output
+    rows = list(csv.DictReader(io.StringIO(told.stdout)))
+    assert len(rows) == 40
+    assert set(rows[0]) == {"sample", "predicted", "p(bright)", "p(dark)"}
+    assert sum(row["sample"].startswith(row["predicted"]) for row in rows) > 30
+    assert all(abs(float(r["p(bright)"]) + float(r["p(dark)"]) - 1) < 1e-4 for r in rows)
+    assert augnet("predict", out, data).stdout == told.stdout
+    arrow = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "p.parquet"
+    assert augnet("predict", out, data, "--out", file, "--copies", 2).exit_code == 0
+    assert arrow.read_table(file).num_rows == 40
+    refused = augnet("predict", out, data, "--out", tmp_path / "p.xlsx")
+    assert refused.exit_code == 2
+    assert ".csv or .parquet" in refused.output
+
+
+def test_a_model_is_inspected_and_exported(learned, tmp_path):
+    _, out, _ = learned
+    said = augnet("inspect", out)
+    assert said.exit_code == 0, said.output
+    for part in ("bright, dark", "small", "horizontal-flip", "images (1, 12, 12)"):
+        assert part in said.output
+    made = augnet("export", out, "--to", "kornia")
+    assert made.exit_code == 0, made.output
+    assert "K." in made.stdout
+    assert augnet("export", out, "--to", "policy", "--out", tmp_path / "p.json").exit_code == 0
+    assert json.loads((tmp_path / "p.json").read_text())["schema"] == 1
+    assert augnet("export", out, "--to", "nothing").exit_code == 2
+
+
+def vectors(path, values=False, size=60):
+    dice = np.random.default_rng(0)
+    x = dice.normal(size=(size, 3))
+    y = x[:, 0] ** 2 + 0.01 if values else (np.abs(x[:, 0]) > 0.7).astype(int)
+    np.savez(path, x=x, y=y)
+    return path
+
+
+def test_values_are_learned(tmp_path):
+    data = vectors(tmp_path / "d.npz", values=True)
+    done = augnet("learn", data, "--words", "sign-flip", "--budget", 4, "--out", tmp_path / "o")
+    assert done.exit_code == 0, done.output
+    assert "variance explained" in done.stdout
+    rows = list(csv.DictReader(io.StringIO(augnet("predict", tmp_path / "o", data).stdout)))
+    assert set(rows[0]) == {"sample", "value"}
+
+
+def test_signals_layers_and_a_trunk_of_ones_own(tmp_path, monkeypatch):
+    dice = np.random.default_rng(0)
+    np.savez(tmp_path / "d.npz", x=dice.normal(size=(40, 2, 64)), y=np.arange(40) % 2)
+    (tmp_path / "layers.toml").write_text(
+        'layers = [["time-reverse", {word = "frequency-shift", limit = 2}]]'
+    )
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\n"
+        "def net(shape, outputs):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(shape[0] * shape[1], outputs))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    done = augnet(
+        "learn", tmp_path / "d.npz", "--layers", tmp_path / "layers.toml", "--sfreq", 100,
+        "--trunk", "mine:net", "--budget", 2, "--out", tmp_path / "o",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert augnet("inspect", tmp_path / "o").exit_code == 0
+    refused = augnet("predict", tmp_path / "o", tmp_path / "d.npz")
+    assert "--trunk on the command line" in refused.output
+    told = augnet("predict", tmp_path / "o", tmp_path / "d.npz", "--trunk", "mine:net")
+    assert told.exit_code == 0, told.output
+
+
+def job(tmp_path, out="o"):
+    settings = Settings(
+        data=str(tmp_path / "d.npz"), words=("sign-flip", "gaussian-noise"), budget="8"
+    )
+    return Job(settings, tmp_path / out)
+
+
+def test_a_job_that_is_left_goes_on_to_the_same_end(tmp_path):
+    vectors(tmp_path / "d.npz")
+    whole = job(tmp_path, "whole")
+    rows = list(whole)
+    whole.finish()
+    first = job(tmp_path)
+    taken = iter(first)
+    for row in taken:
+        if row["epoch"] == 3:
+            taken.close()
+            break
+    assert (tmp_path / "o" / "state.pt").exists()
+    second = job(tmp_path)
+    second.read()
+    assert len(list(second)) == len(rows) - 3
+    second.finish()
+    assert not (tmp_path / "o" / "state.pt").exists()
+    for name in ("invariances.json", "history.jsonl"):
+        assert (tmp_path / "o" / name).read_text() == (tmp_path / "whole" / name).read_text()
+    (tmp_path / "o" / "state.pt").write_bytes(b"nonsense")
+    (tmp_path / "o" / "index.html").unlink()
+    with pytest.raises(DataError, match="remove it to begin anew"):
+        job(tmp_path).begin()
+
+
+def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path, monkeypatch):
+    data, out = vectors(tmp_path / "d.npz"), tmp_path / "o"
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.default_int_handler)
+    save = Job.__iter__
+
+    def interrupted(self):
+        for row in (rows := save(self)):
+            if row["epoch"] == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+            try:
+                yield row
+            except GeneratorExit:
+                rows.close()
+                raise
+
+    monkeypatch.setattr(Job, "__iter__", interrupted)
+    arguments = ("learn", data, "--words", "sign-flip", "--budget", 5, "--out", out)
+    left = augnet(*arguments)
+    assert left.exit_code == 130, left.output
+    assert "the same command goes on from there" in left.output
+    assert (out / "state.pt").exists()
+    monkeypatch.setattr(Job, "__iter__", save)
+    done = augnet(*arguments)
+    assert done.exit_code == 0, done.output
+    assert "Going on from" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "does not exist"),
+        (["d.npz", "--budget", "soon"], "--budget takes a time"),
+        (["d.npz", "--task", "guess"], "--task is one of"),
+        (["d.npz", "--words", "rotated"], "did you mean 'rotate'"),
+        (["d.npz", "--words", "rotate"], "rotate takes images"),
+        (["d.npz", "--trunk", "tiny"], "unknown trunk 'tiny'"),
+        (["d.npz", "--trunk", "no_such:Net"], "cannot be imported"),
+        (["d.npz", "--trunk", "resnet18"], "resnet18 takes images"),
+        (["d.npz", "--size", "32"], "--size is not for"),
+        (["d.npz", "--layers", "bad.toml"], "no file of layers"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line_and_leaves_nothing(
+    tmp_path, monkeypatch, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    vectors(tmp_path / "d.npz")
+    (tmp_path / "bad.toml").write_text("words = 3")
+    refused = augnet("learn", *arguments)
+    assert refused.exit_code == 2, refused.output
+    assert said in refused.output
+    assert not (tmp_path / "learned").exists()
+
+
+def test_budgets_and_layers_are_read(tmp_path):
+    assert [budget(t) for t in (None, "12", "90s", "1.5m", "2h")] == [None, 12, 90.0, 90.0, 7200.0]
+    for bad in ("0", "0s", "ten", "5 days"):
+        with pytest.raises(DataError, match="--budget"):
+            budget(bad)
+    (tmp_path / "l.toml").write_text('layers = ["rotate"]')
+    with pytest.raises(DataError, match="list of lists"):
+        layers_of(tmp_path / "l.toml")
+
+
+def test_findings_are_said_in_words_and_units():
+    turn = Invariance(Rotate(90.0), "within", 27.0, (25.0, 29.0))
+    loud = Invariance(AmplitudeScale(4.0), "at least", 4.0, (3.5, 4.0))
+    flip = Invariance(SignFlip(), "none", 0.0, (0.0, 0.0))
+    assert wording.found(turn) == "leaves the label alone within ±27°"
+    assert wording.sure(turn) == "25 to 29°"
+    assert "at least up or down by a factor of 4, where the search ended" in wording.found(loud)
+    assert wording.found(flip) == "changes the label"
+    assert wording.headline((turn, loud, flip)).endswith(
+        "each within its range; sign-flip does not."
+    )
+
+
+def test_scores_are_what_they_say(learned):
+    data, out, _ = learned
+    model = load(out)
+    _, tested = split(read_data(data))
+    examined = examine(model, tested.x, tested.y)
+    assert examined.table == model.header.measured
+    assert int(examined.confusion.sum()) == examined.count == 8
+    assert examined.confusion.diag().sum().item() / 8 == examined.score
+    y = torch.tensor([1.0, 2.0, 3.0])
+    assert score(y, y) == 1
+    assert score(torch.full((3,), 2.0), y) == pytest.approx(0, abs=1e-6)
+    assert verbs.console is not None
