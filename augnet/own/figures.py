@@ -67,8 +67,8 @@ def _images(views: Sequence[Tensor], titles: Sequence[str]) -> Figure:
         axes[0, column].set_title(title.replace(" of the ", "\nof the "), fontsize=9, color=SOFT)
         for axis, image in zip(axes[:, column], view, strict=True):
             shown = image.clamp(0, 1).permute(1, 2, 0)
-            axis.imshow(shown.expand(-1, -1, 3) if shown.shape[2] == 1 else shown[..., :3],
-                        interpolation="nearest")  # fmt: skip
+            shown = shown.expand(-1, -1, 3) if shown.shape[2] == 1 else shown[..., :3]
+            axis.imshow(shown.numpy(), interpolation="nearest")
     for axis in axes.flat:
         axis.set(xticks=[], yticks=[])
         axis.spines[:].set_visible(False)
@@ -78,15 +78,17 @@ def _images(views: Sequence[Tensor], titles: Sequence[str]) -> Figure:
 def _traces(views: Sequence[Tensor], titles: Sequence[str], reading: Reading) -> Figure:
     count = len(views[0])
     shown = min(views[0].shape[-1], POINTS)
-    time = torch.arange(shown) / (reading.sfreq or 1.0)
+    time = (torch.arange(shown) / (reading.sfreq or 1.0)).numpy()
     figure = canvas(1.1 * count + 0.5)
     axes = figure.subplots(count, sharex=True, squeeze=False)[:, 0]
     still = titles.index("as it is")
     others = [n for n in (0, len(titles) - 1) if n != still]
     for number, axis in enumerate(axes):
-        axis.plot(time, views[still][number, 0, :shown], lw=1.6, color=SOFT, label="as it is")
+        axis.plot(
+            time, views[still][number, 0, :shown].numpy(), lw=1.6, color=SOFT, label="as it is"
+        )
         for tint, other in enumerate(others):
-            trace = views[other][number, 0, :shown]
+            trace = views[other][number, 0, :shown].numpy()
             axis.plot(time, trace, lw=1.0, color=colour(tint), label=titles[other])
         tidy(axis)
     axes[-1].set_xlabel("seconds" if reading.sfreq else "samples")
@@ -102,7 +104,7 @@ def confusion(counts: Tensor, classes: Sequence[str]) -> Figure | None:
     figure = canvas(1.2 + 0.36 * len(classes))
     axis = figure.subplots()
     parts = counts / counts.sum(1, keepdim=True).clamp(min=1)
-    axis.imshow(parts, vmin=0, vmax=1, cmap="Blues", aspect="auto")
+    axis.imshow(parts.numpy(), vmin=0, vmax=1, cmap="Blues", aspect="auto")
     for row, line in enumerate(counts.tolist()):
         for column, count in enumerate(line):
             if count:
