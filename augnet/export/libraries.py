@@ -201,7 +201,8 @@ BRAINDECODE = Library(
         ),
         "bandstop": lambda step: (
             f"B.BandstopFilter(probability=1.0, sfreq={number(getattr(step.word, 'sfreq', 0))}, "
-            f"bandwidth={number(step.strength)})"
+            f"bandwidth={number(step.strength)}, "
+            f"max_freq={number(getattr(step.word, 'sfreq', 0) / 2)})"
         ),
         "gaussian-noise": _affine("B.GaussianNoise", lambda s: f"probability=1.0, std={number(s)}"),
         "time-mask": _affine(

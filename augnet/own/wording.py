@@ -15,14 +15,15 @@ def found(row: Invariance) -> str:
         return "changes the label"
     if row.unit == "probability":
         return "leaves the label alone"
-    reach = "up or down by a factor of " if isinstance(row.word, Multiplicative) else row.word.reach
-    value = (
-        f"{row.strength:.3g}" if isinstance(row.word, Multiplicative) else units(row, row.strength)
-    )
-    said = f"{reach}{value}"
+    if isinstance(row.word, Multiplicative):
+        said = f"a factor of {row.strength:.3g} up or down"
+    else:
+        said = f"{row.word.reach}{units(row, row.strength)}"
     if row.verdict == "within":
         return f"leaves the label alone within {said}".replace("within up to", "up to")
-    return f"leaves the label alone to at least {said}, where the search ended"
+    return f"leaves the label alone to at least {said}, where the search ended".replace(
+        "at least up to", "at least"
+    )
 
 
 def sure(row: Invariance) -> str:

@@ -61,10 +61,14 @@ def test_kornia_gives_the_same_views(name):
     alike(name, "kornia", smooth())
 
 
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")  # of MNE, in braindecode
 @pytest.mark.parametrize("name", sorted(LIBRARIES["braindecode"].lines))
 def test_braindecode_gives_the_same_views(name):
     pytest.importorskip("braindecode")
-    alike(name, "braindecode", inputs(SIGNALS, 6))
+    x = inputs(SIGNALS, 6)
+    if name == "bandstop":  # a filter with long flanks: only long signals show where it stops
+        x = torch.randn(6, 6, 2000, generator=torch.Generator().manual_seed(0))
+    alike(name, "braindecode", x)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -91,7 +95,7 @@ def test_numbers_are_those_that_were_learned(library, said):
 
 def test_what_a_library_lacks_is_said():
     made = export(module([Rotate(90.0)], [SamplePairing()]), "kornia")
-    assert made.lacks == ("sample-pairing 0.240 of another sample",)
+    assert made.lacks == ("sample-pairing up to 0.240 of another sample",)
     assert "kornia has no word for sample-pairing" in made.text
     assert executed(made) is not None
     nothing = export(module([TimeReverse()]), "kornia")

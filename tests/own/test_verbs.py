@@ -260,7 +260,7 @@ def test_findings_are_said_in_words_and_units():
     flip = Invariance(SignFlip(), "none", 0.0, (0.0, 0.0))
     assert wording.found(turn) == "leaves the label alone within ±27°"
     assert wording.sure(turn) == "25 to 29°"
-    assert "at least up or down by a factor of 4, where the search ended" in wording.found(loud)
+    assert "at least a factor of 4 up or down, where the search ended" in wording.found(loud)
     assert wording.found(flip) == "changes the label"
     assert wording.headline((turn, loud, flip)).endswith(
         "each within its range; sign-flip does not."
