@@ -31,7 +31,7 @@ def sure(row: Invariance) -> str:
     low, high = row.interval
     if row.unit == "probability":
         undecided = low != high
-        return "the samples disagree" if undecided else "sure"
+        return "samples disagree" if undecided else "–"
     if row.verdict == "none" or low == high:
         return "–"
     return f"{low:.3g} to {units(row, high)}"

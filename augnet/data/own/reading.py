@@ -1,6 +1,6 @@
 """How samples were read, so that others can be read alike."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,7 +36,7 @@ class Reading(BaseModel):
     """Seconds that are cut out of recordings."""
 
     @property
-    def shared(self) -> dict[str, object]:
+    def shared(self) -> dict[str, Any]:
         """What words may want to know about the data."""
         known = {"sfreq": self.sfreq, "channels": list(self.channels)}
         return {key: value for key, value in known.items() if value}
