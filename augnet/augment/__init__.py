@@ -3,6 +3,14 @@
 from augnet.augment.affine import Augerino
 from augnet.augment.layer import AugmentationLayer
 from augnet.augment.module import AugmentationModule, identity
-from augnet.augment.policy import Policy, Step
+from augnet.augment.policy import Chain, Policy, Step
 
-__all__ = ["Augerino", "AugmentationLayer", "AugmentationModule", "Policy", "Step", "identity"]
+__all__ = [
+    "Augerino",
+    "AugmentationLayer",
+    "AugmentationModule",
+    "Chain",
+    "Policy",
+    "Step",
+    "identity",
+]
