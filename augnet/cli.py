@@ -81,7 +81,7 @@ def run(
         list[str] | None, typer.Option(help="A variant; may be given again. Default: all.")
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="ours, or paper for the paper's settings.")
+        str, typer.Option(help="ours, or paper for the paper's settings; a+b for both of two.")
     ] = "ours",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 1,
     set: Annotated[

@@ -85,7 +85,7 @@ def test_what_is_missing_truncated_or_altered_is_said(official, tmp_path, monkey
     with pytest.raises(ValueError, match=r"data_batch_3.bin is missing, though others are there"):
         small(root=str(official))
     spec = Named(name="cifar10", root=str(official))
-    with pytest.raises(ConfigError, match="data.cifar10: .* is missing"):
+    with pytest.raises(ConfigError, match=r"data.cifar10: .* is missing"):
         make("data", DATASETS, spec, seed=0)
 
 

@@ -3,7 +3,7 @@
 from augnet.augment.affine import Augerino
 from augnet.augment.layer import AugmentationLayer
 from augnet.augment.module import AugmentationModule, identity
-from augnet.augment.policy import Chain, Policy, Step
+from augnet.augment.policy import Chain, Policy, Step, built_in
 
 __all__ = [
     "Augerino",
@@ -12,5 +12,6 @@ __all__ = [
     "Chain",
     "Policy",
     "Step",
+    "built_in",
     "identity",
 ]
