@@ -150,7 +150,7 @@ def report(
 
 
 def threads(processes: int) -> int:
-    """Say how many threads a process may have: as OMP_NUM_THREADS says, or its part of the cores."""
+    """Say how many threads a process has: as OMP_NUM_THREADS says, or its part of the cores."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdigit() and int(said) else max(1, (os.cpu_count() or 1) // processes)
 
