@@ -96,6 +96,7 @@ PENALISED: dict[str, tuple[str, ...]] = {
     "none": tuple(AUGMENTS),
     "selective": ("layers",),
     "data-space": ("layers",),
+    "travel": ("layers",),
     "magnitude-only": ("layers", "augerino"),
 }
 
