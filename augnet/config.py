@@ -82,6 +82,7 @@ class Training(Section):
     shuffle: bool = True
     patience: int | None = Field(default=None, ge=1)
     metric: Literal["accuracy", "balanced_accuracy"] = "accuracy"
+    balanced: bool = False  # samples of rare classes weigh more, so that all classes weigh alike
 
 
 class Measure(Section):
@@ -137,7 +138,7 @@ class Claim(Section):
     quantity: Literal[
         "selected", "weight", "strength", "used-strength", "used-magnitude", "used-layers",
         "leads-from", "spread-widths", "test-accuracy", "accuracy", "invariance",
-        "plain-accuracy", "own-accuracy",
+        "plain-accuracy", "own-accuracy", "balanced-accuracy",
     ]  # fmt: skip
     word: str | None = None
     copies: int | None = None

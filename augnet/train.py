@@ -22,14 +22,19 @@ from augnet.transforms import Transform, words
 class Objective(nn.Module):
     """What is minimised, as one module: so that processes that share a batch see all of it."""
 
-    def __init__(self, net: AugNet, penalty: str) -> None:
+    weights: Tensor | None
+
+    def __init__(self, net: AugNet, penalty: str, weights: Tensor | None = None) -> None:
         super().__init__()
         self.net, self.penalty = net, penalty
+        self.register_buffer("weights", weights)  # of the classes, whose mean over samples is 1
 
     def forward(self, x: Tensor, y: Tensor, dice: Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Give the loss of the task, the penalty, and the share of right answers."""
         output = self.net(x, dice)
-        task = F.cross_entropy(output, y)
+        task = F.cross_entropy(output, y, reduction="none")
+        # Weighted before the mean, not by it: so processes that share a batch agree on its loss.
+        task = (task if self.weights is None else self.weights[y] * task).mean()
         right = (output.detach().argmax(1) == y).double().mean()
         return task, self._penalty(x, dice), right
 
@@ -74,7 +79,9 @@ class Trainer:
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
         optimiser = _optimiser(net, settings)
         self.scheduler = _scheduler(optimiser, settings)
-        self.objective, self.optimiser = self.fabric.setup(Objective(net, penalty.name), optimiser)
+        weights = class_weights(self.splits.train.y) if settings.balanced else None
+        objective = Objective(net, penalty.name, weights)
+        self.objective, self.optimiser = self.fabric.setup(objective, optimiser)
         own = seed + 1_000_003 * self.fabric.global_rank
         self.order = Generator().manual_seed(seed)
         self.dice = Generator(device=self.fabric.device).manual_seed(own + 1)
@@ -217,6 +224,12 @@ class Trainer:
         self.dice.set_state(state["dice"][mine].clone())
         torch.set_rng_state(state["torch"][mine].clone())
         self.rows = list(state["rows"])
+
+
+def class_weights(y: Tensor) -> Tensor:
+    """Weigh each class by the inverse of its frequency: so that all classes weigh alike."""
+    counts = y.bincount().float()
+    return torch.where(counts > 0, len(y) / (counts > 0).sum() / counts.clamp(min=1), 0.0)
 
 
 def learned(net: nn.Module) -> Row:

@@ -99,6 +99,9 @@ QUANTITIES = {
     "leads-from": Quantity("epoch from which {word} leads", leads_from),
     "spread-widths": Quantity("of six widths, those above a tenth of the largest", spread_widths),
     "test-accuracy": Quantity("test accuracy", lambda record, claim: record.test_accuracy),
+    "balanced-accuracy": Quantity(
+        "balanced test accuracy", lambda record, claim: record.balanced_accuracy
+    ),
     "accuracy": Quantity("accuracy with C = {copies}", accuracy),
     "plain-accuracy": Quantity("test accuracy on samples as they are", plain_accuracy),
     "own-accuracy": Quantity("test accuracy over {copies} own views", own_accuracy),

@@ -55,8 +55,9 @@ def variants_table(expect: Expect, records: Sequence[Record]) -> Table:
     word = expect.word
     known = [each for each in records if not each.sweep]
     views = list(dict.fromkeys(_views(row) for each in known for row in each.scored))
+    balanced = any(each.balanced_accuracy is not None for each in known)
     columns = ("variant", "seeds", "what was learned", *([f"strength of {word}"] if word else []),
-               "test accuracy", *views)  # fmt: skip
+               "test accuracy", *(["balanced"] if balanced else []), *views)  # fmt: skip
     rows = []
     for name, group in by_label(known).items():
         rows.append((
@@ -65,10 +66,16 @@ def variants_table(expect: Expect, records: Sequence[Record]) -> Table:
             "\n".join(learned(group)),
             *([_strengths(expect, group)] if word else []),
             spread([each.test_accuracy for each in group]),
+            *([_balanced(group)] if balanced else []),
             *(spread([row.accuracy for each in group for row in each.scored if _views(row) == kind])
               for kind in views),
         ))  # fmt: skip
     return Table(columns, rows)
+
+
+def _balanced(group: Sequence[Record]) -> str:
+    known = [each.balanced_accuracy for each in group if each.balanced_accuracy is not None]
+    return spread(known) if known else "-"
 
 
 def _views(row: Scored) -> str:
@@ -83,11 +90,14 @@ def _strengths(expect: Expect, group: Sequence[Record]) -> str:
 
 def runs_table(records: Sequence[Record]) -> Table:
     """Say of every run what it learned."""
+    balanced = any(each.balanced_accuracy is not None for each in records)
     rows = [
-        (each.label, str(each.seed), *learned([each]), f"{each.test_accuracy:.3g}")
+        (each.label, str(each.seed), *learned([each]), f"{each.test_accuracy:.3g}",
+         *([_balanced([each])] if balanced else []))
         for each in records
-    ]
-    return Table(("variant", "seed", "what was learned", "test accuracy"), rows)
+    ]  # fmt: skip
+    columns = ("variant", "seed", "what was learned", "test accuracy")
+    return Table((*columns, *(["balanced"] if balanced else [])), rows)
 
 
 def grid_table(expect: Expect, records: Sequence[Record]) -> Table | None:
