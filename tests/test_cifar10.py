@@ -4,25 +4,14 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
 from augnet.config import read, resolve
-from augnet.data import cifar
 from augnet.run import RunDirectory, build
 
+pytestmark = pytest.mark.usefixtures("made_up_cifar")
 EXPERIMENT = read("cifar10")
 TINY = {"data.sizes": [48, 16, 16], "train.epochs": 2, "train.batch_size": 16, "trunk.width": 2,
         "net.copies": 2, "scores.copies": [1, 2], "scores.samples": 8}  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def images(monkeypatch):
-    """Let the files hold noise."""
-    rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (100, 3, 32, 32), dtype=np.uint8)
-    made = pixels, torch.arange(100) % 10
-    monkeypatch.setattr(cifar, "find", lambda root: root)
-    monkeypatch.setattr(cifar, "read", lambda folder, files: made)
 
 
 def settings(variant, protocol, **changes):
