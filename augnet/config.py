@@ -101,6 +101,13 @@ class Scores(Section):
     copies: list[int] = []  # of its own views, when a run is over; and plain
 
 
+class Searches(Section):
+    """What `augnet search` is given: words besides those of the layers, and options by search."""
+
+    more: list[str | dict[str, Any]] = []  # for searches that need no gradients
+    options: dict[str, dict[str, Any]] = {}
+
+
 class Config(Section):
     """One run, except for its seed: all that decides what comes out."""
 
@@ -115,6 +122,7 @@ class Config(Section):
     train: Training
     measure: Measure | None = None
     scores: Scores = Scores()
+    search: Searches = Searches()
     sweep: dict[str, Any] = {}  # the point of a grid at which this run is, if it is part of one
 
 
@@ -200,6 +208,7 @@ class Experiment(Section):
     train: dict[str, Any]
     measure: dict[str, Any] | None = None
     scores: dict[str, Any] = {}
+    search: dict[str, Any] = {}
     protocols: dict[str, dict[str, Any]] = {}
     variants: dict[str, dict[str, Any]]
     expect: Expect = Expect()
@@ -217,7 +226,8 @@ class Experiment(Section):
     @property
     def base(self) -> dict[str, Any]:
         """What all variants share."""
-        shared = ("data", "augment", "trunk", "net", "penalty", "train", "measure", "scores")
+        shared = ("data", "augment", "trunk", "net", "penalty", "train", "measure", "scores",
+                  "search")  # fmt: skip
         return {key: getattr(self, key) for key in shared}
 
 

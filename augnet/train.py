@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Generator, Tensor, nn
 
-from augnet.augment import Augerino, AugmentationLayer
+from augnet.augment import Augerino, AugmentationLayer, ByClass
 from augnet.config import Penalty, Scores, Training
 from augnet.data import Samples, Splits
 from augnet.invariance import invariance, summary
@@ -31,6 +31,8 @@ class Objective(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor, dice: Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Give the loss of the task, the penalty, and the share of right answers."""
+        if isinstance(self.net.augment, ByClass):  # which needs labels, as no other does
+            x = self.net.augment.labelled(x, y, dice)
         output = self.net(x, dice)
         task = F.cross_entropy(output, y, reduction="none")
         # Weighted before the mean, not by it: so processes that share a batch agree on its loss.
@@ -226,9 +228,12 @@ class Trainer:
         self.rows = list(state["rows"])
 
 
-def class_weights(y: Tensor) -> Tensor:
-    """Weigh each class by the inverse of its frequency: so that all classes weigh alike."""
-    counts = y.bincount().float()
+def class_weights(y: Tensor, classes: int = 0) -> Tensor:
+    """Weigh each class by the inverse of its frequency: so that all classes weigh alike.
+
+    There are at least so many `classes`; those without samples weigh nothing.
+    """
+    counts = y.bincount(minlength=classes).float()
     return torch.where(counts > 0, len(y) / (counts > 0).sum() / counts.clamp(min=1), 0.0)
 
 

@@ -66,3 +66,4 @@ def test_classes_weigh_alike():
     weights = class_weights(y)
     assert weights.tolist() == pytest.approx([4 / 6, 0, 2])
     assert weights[y].mean() == pytest.approx(1)
+    assert class_weights(y, 5).tolist() == pytest.approx([4 / 6, 0, 2, 0, 0])

@@ -101,6 +101,32 @@ class Policy(nn.Module):
         return x
 
 
+class ByClass(nn.Module):
+    """A policy for each class, by which samples are augmented in training, when labels are known.
+
+    Where no label is known, nothing is done: as an augmentation of a net this is the identity, and
+    training calls `labelled` before (Rommel et al. 2022).
+    """
+
+    def __init__(self, policies: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.policies = nn.ModuleList(policies)
+
+    def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Leave samples alone, whose class nobody said."""
+        return x
+
+    def labelled(self, x: Tensor, y: Tensor, generator: Generator | None = None) -> Tensor:
+        """Give each sample a view by the policy of its class."""
+        groups, back = grouped(y, len(self.policies))
+        views = [
+            policy(x[rows], generator)
+            for policy, rows in zip(self.policies, groups, strict=True)
+            if len(rows)
+        ]
+        return torch.cat(views)[back]
+
+
 class Chain(nn.Module):
     """One augmentation after the other: what somebody knew, and then what is learned."""
 

@@ -158,8 +158,8 @@ def _disturb(rng: Generator, x: NDArray[np.float32], loose: float, moving: float
     """Let electrodes come loose and bodies move, in place."""
     count, channels, times = x.shape
     off = rng.random((count, channels)) < loose / channels
-    x[off] = 2.0 * rng.standard_normal((np.count_nonzero(off), times), dtype=np.float32)
+    x[off] = 2.0 * rng.standard_normal((int(np.count_nonzero(off)), times), dtype=np.float32)
     body = rng.random(count) < moving
-    movers = np.count_nonzero(body)
+    movers = int(np.count_nonzero(body))
     envelope = _bursts(rng, movers, times, times / 60)[:, None, :]
     x[body] += 25.0 * envelope * rng.standard_normal((movers, channels, times), dtype=np.float32)
