@@ -4,6 +4,7 @@ import copy
 import io
 import multiprocessing
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from augnet import (
 )
 from augnet.aggregate import AGGREGATES
 from augnet.transforms import IMAGES, SIGNALS, HorizontalFlip, Rotate, VerticalFlip
+from augnet.transforms.noise import uniform
 
 # Dynamo makes an instance of a custom autograd function, and torch warns that nobody should.
 dynamo = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
@@ -107,6 +109,73 @@ def test_chunks_give_the_same_result_and_stay_below_the_cap(max_batch):
     torch.testing.assert_close(net(x, seeded(3)), whole)
     assert sum(sizes) == 5 * len(x)
     assert max(sizes) <= max_batch
+
+
+@pytest.mark.parametrize("max_batch", [None, 1, 20])
+def test_stratified_copies_are_repeatable_whatever_the_chunks(max_batch):
+    net = signal_net(copies=5, sampling="stratified").eval()
+    x, generator = inputs(SIGNALS), seeded(3)
+    whole = net(x, seeded(3))
+    net.max_batch = max_batch
+    torch.testing.assert_close(net(x, generator), whole)
+    assert not torch.allclose(net(x, generator), whole)  # the generator went on
+    torch.manual_seed(1)
+    first, second = net(x), net(x)
+    torch.manual_seed(1)
+    torch.testing.assert_close(net(x), first)
+    assert not torch.allclose(first, second)
+    assert not torch.allclose(net.train()(x, seeded(3)), whole)
+
+
+def test_stratified_copies_cover_the_range_of_each_word_and_share_the_words_out():
+    flip, shift = words(["sign-flip", {"word": "amplitude-scale", "limit": 2}])
+    net = AugNet(
+        AugmentationLayer(replace(flip, limit=1.0), shift, magnitude=1.0),
+        nn.Identity(),
+        copies=8,
+        sampling="stratified",
+    ).eval()
+    outputs = net.outputs(torch.ones(500, 1), seeded(0))[..., 0]
+    assert ((outputs == -1).sum(0) == 4).all()  # of equal weights, each word gets half of them
+    net.augment = AugmentationLayer(shift, magnitude=1.0).eval()
+    part = net.outputs(torch.ones(500, 1), seeded(0))[..., 0].log2() / 2 + 0.5
+    strata = (part * 8).floor().clamp(0, 7).sort(0).values
+    assert (strata == torch.arange(8.0)[:, None]).float().mean() > 0.999
+    # Each copy by itself is drawn as ever.
+    torch.testing.assert_close(
+        part[3].quantile(torch.tensor([0.25, 0.5, 0.75])),
+        torch.tensor([0.25, 0.5, 0.75]),
+        atol=0.08,
+        rtol=0,
+    )
+
+
+def test_stratified_copies_have_the_same_mean_and_less_variance():
+    torch.manual_seed(0)
+    trunk = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3)).double()
+    augment = AugmentationLayer(*words(["amplitude-scale", "sign-flip"]), magnitude=1.0)
+    x = torch.randn(1, 8, dtype=torch.float64).expand(3000, 8)
+    answers = {}
+    for sampling in ("independent", "stratified"):
+        net = AugNet(augment, trunk, copies=4, sampling=sampling).eval()
+        with torch.no_grad():
+            answers[sampling] = net(x, seeded(1))
+    means, variances = ([a.mean(0) for a in answers.values()], [a.var(0) for a in answers.values()])
+    error = (variances[0] / len(x)).sqrt().max().item()
+    torch.testing.assert_close(*means, atol=5 * error, rtol=0)
+    assert (variances[1] < variances[0] / 2).all()
+
+
+def test_stratified_copies_of_an_augment_that_rolls_other_dice_each_time_are_refused():
+    sizes = iter([1, 2])
+    augment = AugNet(
+        lambda x, generator: x + uniform(x, (len(x), next(sizes)), generator).sum(),
+        nn.Identity(),
+        copies=2,
+        sampling="stratified",
+    )
+    with pytest.raises(RuntimeError, match="sampling='independent' takes any augment"):
+        augment.eval()(torch.rand(3, 2))
 
 
 def test_memory_is_flat_in_the_number_of_copies():
@@ -288,6 +357,8 @@ def test_bad_settings_are_refused():
                 signal_net(**{name: wrong})
     with pytest.raises(ValueError, match="aggregate is one of values, logits"):
         signal_net(aggregate="median")
+    with pytest.raises(ValueError, match="sampling is one of independent, stratified; got 'sobol'"):
+        signal_net(sampling="sobol")
 
 
 def test_bad_input_is_refused_and_nothing_changes():
