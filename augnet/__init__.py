@@ -12,6 +12,7 @@ Read on in that order:
     net          AugNet, all of it
     penalty      what rewards strong transformations, and when
     invariance   how invariant is a model to a transformation?
+    learn        all of it in one call: what leaves the label alone, and how far
 
 The method is that of Rommel, Moreau and Gramfort, "Deep invariant networks with differentiable
 augmentation layers", NeurIPS 2022; sections and equations in the docstrings are that paper's.
@@ -19,6 +20,7 @@ augmentation layers", NeurIPS 2022; sections and equations in the docstrings are
 
 from augnet.augment import Augerino, AugmentationLayer, AugmentationModule, identity
 from augnet.invariance import invariance, summary
+from augnet.learn import learn
 from augnet.net import AugNet
 from augnet.penalty import Schedule, magnitude_only, selective
 from augnet.transforms import VOCABULARY, Transform, register, words
@@ -34,6 +36,7 @@ __all__ = [
     "VOCABULARY",
     "identity",
     "invariance",
+    "learn",
     "magnitude_only",
     "register",
     "selective",

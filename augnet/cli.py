@@ -196,19 +196,13 @@ def leading(row: Row) -> str:
 
 
 def summarise(experiment: Experiment, runs: list[RunDirectory]) -> Table:
-    """Put the last row of each run into a table."""
-    table = Table(
-        "variant", "seed", "test accuracy", "selected", "strength", title=experiment.title
-    )
-    for each in runs:
-        row = each.rows()[-1]
-        word = leading(row)
-        strength = f"{row[f'layer1.{word}.strength']:.3g}" if word else "-"
-        table.add_row(
-            folder(each.config),
-            str(each.seed),
-            f"{row['test_accuracy']:.3f}",
-            word or "-",
-            strength,
-        )
+    """Say of every run what it learned."""
+    from augnet.report.records import records
+    from augnet.report.runs import read
+    from augnet.report.tables import runs_table
+
+    found = runs_table(records([read(each.path) for each in runs]))
+    table = Table(*found.columns, title=experiment.title)
+    for row in found.rows:
+        table.add_row(*row)
     return table

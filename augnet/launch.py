@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -112,7 +113,8 @@ def _go_with_the_parent() -> None:
 
     A worker that outlived the command would write into the same directory as the next one.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as it is for what a shell sends away
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
 
     def follow() -> None:
@@ -136,6 +138,11 @@ def on_this_machine(runs: Sequence[RunDirectory], jobs: int, machine: Machine) -
                 yield
                 for future in done:
                     future.result()
+        except BrokenProcessPool:
+            raise ConfigError(
+                "a worker was killed, perhaps for want of memory: fewer --jobs may help. The same "
+                "command goes on from the last epoch"
+            ) from None
         except BaseException:
             pool.shutdown(cancel_futures=True)  # begin nothing more
             raise

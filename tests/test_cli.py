@@ -95,7 +95,7 @@ def test_a_sweep_runs_a_grid_with_a_directory_for_each_point(tmp_path):
         for weight in ("0", "0.5")
         for optimiser in ("adam", "sgd")
     ]
-    assert points[0] in done.stdout
+    assert "penalty.weight=0.5" in done.stdout
     made = json.loads(
         (tmp_path / "sinusoids" / "ours" / points[3] / "seed-0" / "run.json").read_text()
     )

@@ -44,9 +44,9 @@ def test_the_demo_finds_the_truth(tmp_path):
         assert 0.4 < float(learned.removeprefix("±").split()[0]) < 0.6
 
 
-def test_the_readme_is_true(tmp_path):
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
-    assert blocks
-    for block in blocks:
-        run(["-c", block], tmp_path)
+README = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1:]
+
+
+@pytest.mark.parametrize("block", range(len(README)))
+def test_the_readme_is_true(block, tmp_path):
+    run(["-c", README[block].split("```")[0]], tmp_path)

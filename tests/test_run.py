@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,26 @@ def test_a_run_survives_being_killed(tmp_path):
     assert_same(out("killed"), out("whole"))
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="workers are found through /proc")
+def test_a_killed_worker_is_one_clear_line(tmp_path):
+    command = [sys.executable, "-m", "augnet", "run", "sinusoids", "--variant=one-layer"]
+    process = subprocess.Popen(
+        [*command, f"--out={tmp_path}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.rglob("rows.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (worker,) = workers(process.pid)
+    os.kill(worker, signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "a worker was killed" in said
+    assert len(said.strip().splitlines()) == 1
+
+
 def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "augnet", "run", "sinusoids", "--variant=one-layer"]
     process = subprocess.Popen(
@@ -145,6 +166,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # even in a nohup shell
     )
     deadline = time.monotonic() + 120
     while not list(tmp_path.rglob("rows.jsonl")) and time.monotonic() < deadline:
@@ -154,7 +176,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
         _, said = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert said.strip() == "Interrupted. The same command goes on from the last epoch."
     assert len(list(tmp_path.rglob("run.json"))) == 1  # no other seed was begun
 

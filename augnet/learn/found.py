@@ -1,0 +1,61 @@
+"""What was found."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from augnet.net import AugNet
+from augnet.transforms import Transform
+
+Verdict: TypeAlias = Literal["none", "within", "at least"]
+Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """How far a word leaves the label alone.
+
+    `none`: it does not; `within`: up to `strength`; `at least`: up to its limit, where the search
+    ended. `interval` holds the strength with a confidence of 90 %.
+    """
+
+    word: Transform
+    verdict: Verdict
+    strength: float
+    interval: tuple[float, float]
+    weight: float | None = None
+    """In selective layers: the weight of the word in its layer."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of `strength` and `interval`."""
+        return self.word.unit
+
+    def __str__(self) -> str:
+        weight = "" if self.weight is None else f" (weight {self.weight:.2f})"
+        if self.verdict == "none":
+            return f"{self.word.name}: none{weight}"
+        if self.unit == "probability":
+            said = f"with probability {self.strength:.2f}"
+            return f"{self.word.name}: {self.verdict} {said}{weight}"
+        low, high = (f"{end:.3g}" for end in self.interval)
+        said = f"{self.word.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
+        return f"{self.word.name}: {self.verdict} {said}{weight}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `learn` found: an invariance per word, and a network that has them built in."""
+
+    invariances: tuple[Invariance, ...]
+    net: AugNet
+    history: list[Row] = field(repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.invariances))
+
+    def __getitem__(self, name: str) -> Invariance:
+        """Give the invariance of a word by its name."""
+        for row in self.invariances:
+            if row.word.name == name:
+                return row
+        raise KeyError(f"{name!r}; words are {', '.join(r.word.name for r in self.invariances)}")

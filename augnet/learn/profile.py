@@ -1,0 +1,129 @@
+"""The profile: one trunk, every candidate, and for each how far it may go."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augnet.learn.door import Data
+from augnet.learn.dose import dose
+from augnet.learn.found import Invariance, Row
+from augnet.learn.measure import Meter
+from augnet.transforms import Switched, Transform
+from augnet.transforms.base import full_precision, grouped
+from augnet.transforms.noise import permutation, uniform
+
+BATCH = 64
+STEPS = 900
+"""Or ten epochs, if that is more."""
+START = 0.15
+"""Of the limit: where every range begins."""
+GROWTH, SHRINKAGE = 1.3, 1.5
+"""By how much a range may change from one measurement to the next."""
+SETTLED, SETTLING = 0.6, 1.02
+"""After this part of the training, ranges grow by no more than this."""
+MARGIN = 1.15
+"""Until then, doses in training go this much beyond the range found so far.
+
+Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
+an empty margin): then it can tell the label where nobody else could, and the range drifts."""
+ROUNDS = 24
+
+
+class Profile:
+    """Train a trunk on doses of all words, one per sample, and measure on samples not fitted."""
+
+    def __init__(
+        self, data: Data, words: Sequence[Transform], trunk: nn.Module, generator: Generator
+    ) -> None:
+        self.data, self.words, self.trunk, self.generator = data, words, trunk, generator
+        self.reach = [1.0 if isinstance(word, Switched) else START for word in words]
+        self.margin = MARGIN
+        self.meter = Meter(data, trunk, generator)
+        self.batch = max(BATCH, 4 * (len(words) + 1))
+        self.steps = 0
+
+    def fit(self, epochs: int | None, seconds: float | None = None) -> Iterator[Row]:
+        """Train; give one row per epoch."""
+        fitted = self.data.fitted
+        per_epoch = max(1, len(fitted) // self.batch)
+        steps = max(STEPS, 10 * per_epoch) if epochs is None else epochs * per_epoch
+        optimiser = torch.optim.AdamW(self.trunk.parameters(), lr=3e-3, weight_decay=1e-3)
+        begun, done, best = time.monotonic(), 0, 1.0
+        self.trunk.train()
+        for epoch in range(1, steps + 1):
+            total = fitted.new_zeros((), dtype=self.data.x.dtype)
+            for rows in self._shuffled(fitted).split(self.batch)[:per_epoch]:
+                if seconds is not None and done == 20:
+                    steps = max(60, int(seconds / (1.3 * (time.monotonic() - begun) / 20)))
+                one_cycle(optimiser, 3e-3, done / steps)
+                loss = self._loss(rows)
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                total += loss.detach() / per_epoch
+                done += 1
+                if done % max(1, steps // ROUNDS) == 0 and done > steps // 12:
+                    settled = done >= SETTLED * steps
+                    self.margin = 1.0 if settled else MARGIN
+                    best = self._widen(best, SETTLING if settled else GROWTH)
+                if done >= steps:
+                    break
+            row: Row = {"phase": "profile", "epoch": epoch, "loss": total.item()}
+            for word, reach in zip(self.words, self.reach, strict=True):
+                row[word.name] = float(word.strength(reach))
+            yield row
+            if done >= steps:
+                break
+        self.steps = done
+
+    def _shuffled(self, rows: Tensor) -> Tensor:
+        return rows[permutation(self.data.x, len(rows), self.generator)]
+
+    def _loss(self, rows: Tensor) -> Tensor:
+        """Give each sample one word, or none, at a dose of its own, and compare with its label."""
+        x, y = self.data.x[rows], self.data.y[rows]
+        count = len(self.words) + 1
+        choice = permutation(x, len(x), self.generator) % count
+        groups, _ = grouped(choice, count)
+        views = [x[groups[0]]]
+        with full_precision(x):
+            for word, reach, mine in zip(self.words, self.reach, groups[1:], strict=True):
+                u = uniform(x, mine.shape, self.generator)
+                parts = u * min(1.0, self.margin * reach)
+                if isinstance(word, Switched):
+                    parts = (u < 0.5).to(x)
+                views.append(dose(word, x[mine], parts, self.generator) if len(mine) else x[mine])
+        output, target = self.trunk(torch.cat(views)), y[torch.cat(groups)]
+        return self.data.loss(output, target)
+
+    def _widen(self, best: float, growth: float) -> float:
+        """Move every range to where the error begins to rise."""
+        x, y = self.meter.held_out(128)
+        before = self.meter.errors(x, y)
+        base = float(before[0].mean())
+        if base > best + 0.1 and base > 2 * best:  # a bad moment to ask
+            return best
+        for index, word in enumerate(self.words):
+            if isinstance(word, Switched):
+                continue
+            reach = self.reach[index]
+            readings = self.meter.zoom(word, x, y, before, min(1.0, 2 * reach), 8, 2)
+            ramp = readings.pooled(torch.ones_like(before[0])[None])
+            onset, height = ramp.onset.item(), ramp.height.item()
+            found = 1.0 if height <= self.meter.tolerance else max(onset, 0.005)
+            self.reach[index] = min(max(found, reach / SHRINKAGE), reach * growth, 1.0)
+        return min(best, base)
+
+    def verdicts(self) -> list[Invariance]:
+        """Measure all words once more, with care."""
+        return self.meter.verdicts(self.words, self.reach)
+
+
+def one_cycle(optimiser: torch.optim.Optimizer, peak: float, progress: float) -> None:
+    """Warm up over a tenth, then follow half a cosine down to nothing."""
+    warm = min(1.0, progress / 0.1 + 0.05)
+    cool = 0.5 * (1 + torch.cos(torch.tensor(torch.pi * max(0.0, progress - 0.1) / 0.9))).item()
+    for group in optimiser.param_groups:
+        group["lr"] = peak * warm * max(cool, 1e-3)

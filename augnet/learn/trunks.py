@@ -1,0 +1,72 @@
+"""Small networks for inputs of any shape, where the user gives none."""
+
+import torch
+from torch import Tensor, nn
+
+
+def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.Module:
+    """Build a network for samples of a shape: images (C, H, W), signals (C, T), or values.
+
+    Neither is blind to place: the last features keep a coarse grid, because a class may be decided
+    by where something is.
+    """
+    if len(shape) == 3 and min(shape[1:]) >= 8:
+        return nn.Sequential(
+            nn.Conv2d(shape[0], width, 5, stride=2, padding=2),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.Conv2d(width, 2 * width, 3, padding=1),
+            nn.BatchNorm2d(2 * width),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(2 * width, 2 * width, 3, padding=1),
+            nn.BatchNorm2d(2 * width),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(4),
+            nn.Flatten(),
+            nn.Linear(32 * width, 4 * width),
+            nn.ReLU(),
+            nn.Linear(4 * width, outputs),
+        )
+    if len(shape) == 2 and shape[1] >= 32:
+        return SignalNet(*shape, outputs, width)
+    inputs = 1
+    for size in shape:
+        inputs *= size
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(inputs, 8 * width),
+        nn.ReLU(),
+        nn.Linear(8 * width, 8 * width),
+        nn.ReLU(),
+        nn.Linear(8 * width, outputs),
+    )
+
+
+class SignalNet(nn.Module):
+    """Filters, what they pass as shapes and as power, each in four parts of the time."""
+
+    def __init__(self, channels: int, times: int, outputs: int, width: int = 16) -> None:
+        super().__init__()
+        kernel = min(64, times // 4)
+        self.filters = nn.Conv1d(channels, width, kernel, stride=4, padding=kernel // 2)
+        self.shapes = nn.Sequential(
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+            nn.Conv1d(width, 2 * width, 9, stride=2, padding=4),
+            nn.BatchNorm1d(2 * width),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool1d(4),
+            nn.Flatten(),
+        )
+        self.power = nn.AdaptiveAvgPool1d(4)
+        self.norm = nn.BatchNorm1d(4 * width)
+        self.head = nn.Sequential(
+            nn.Linear(12 * width, 4 * width), nn.ReLU(), nn.Linear(4 * width, outputs)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Predict."""
+        passed = self.filters(x)
+        power = (self.power(passed.square()) + 1e-4).log().flatten(1)
+        return self.head(torch.cat((self.shapes(passed), self.norm(power)), dim=1))

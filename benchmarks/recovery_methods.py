@@ -1,0 +1,226 @@
+"""What benchmarks/recovery.py compares: each takes a task and a seed, gives rows and a score.
+
+A row has a word's name, verdict, strength and, where there is one, an interval. Methods that choose
+one word give one row. The score is the accuracy on clean test data, or the part of variance
+explained for values.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from recovery_tasks import LIMIT, Task
+from torch import Generator, Tensor, nn
+
+from augnet import Augerino, AugmentationLayer, AugNet, identity, learn, magnitude_only, selective
+from augnet.augment import Policy, Step
+from augnet.learn import Found, door
+from augnet.transforms import Switched, Transform
+
+Rows = list[dict[str, object]]
+Outcome = tuple[Rows, float | None]
+STEPS = 1260
+"""As many as learn takes."""
+
+
+@torch.no_grad()
+def score(net: nn.Module, task: Task, seed: int) -> float:
+    """Predict clean test data."""
+    x, y = task.test(seed)
+    dice = Generator().manual_seed(seed)
+    net.eval()
+    output = torch.cat([net(part, dice) for part in x.split(100)])
+    if y.is_floating_point():
+        return 1 - float((output.flatten() - y).square().mean() / y.var())
+    return float((output.argmax(1) == y).double().mean())
+
+
+def rows_of(found: Found) -> Rows:
+    """Give what was found as plain values."""
+    return [
+        {
+            "word": row.word.name,
+            "verdict": row.verdict,
+            "strength": row.strength,
+            "interval": row.interval,
+        }
+        for row in found.invariances
+    ]
+
+
+def profile(task: Task, seed: int) -> Outcome:
+    """Ours: `learn` with its defaults."""
+    found = learn(*task.train(seed), task.words, seed=seed)
+    return rows_of(found), score(found.net, task, seed)
+
+
+def layers(task: Task, seed: int) -> Outcome:
+    """Ours: one selective layer, words competing in data space."""
+    found = learn(*task.train(seed), layers=[task.words], seed=seed)
+    return rows_of(found), score(found.net, task, seed)
+
+
+def train(
+    task: Task,
+    seed: int,
+    augment: Callable[[Tensor, Generator | None], Tensor],
+    penalty: Callable[[nn.Module], Tensor] | None = None,
+    lr: float = 3e-3,
+    copies: int = 1,
+    steps: int = STEPS,
+    weight_decay: float = 0.0,
+    tail: Callable[[nn.Module], Tensor] | None = None,
+) -> tuple[AugNet, Tensor | None]:
+    """Train the default trunk behind an augment; average what `tail` reads over the last fifth."""
+    torch.manual_seed(seed)
+    generator = Generator().manual_seed(seed)
+    samples = door.data(*task.train(seed), generator)
+    trunk = door.trunk(None, samples)
+    aggregate = "logits" if samples.classes else "values"
+    net = AugNet(augment, trunk, aggregate, copies=max(copies, 1), train_copies=copies)
+    adam = torch.optim.Adam(net.parameters(), lr=lr, weight_decay=weight_decay)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
+    learned, done = [], 0
+    while done < steps:
+        net.train()
+        for rows in torch.randperm(len(samples.x), generator=generator).split(64):
+            output, y = net(samples.x[rows], generator), samples.y[rows]
+            if samples.classes:
+                loss = F.cross_entropy(output, y)
+            else:
+                loss = ((output - y) / samples.scale).square().mean()
+            if penalty is not None:
+                loss = loss + penalty(net.augment)
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            if penalty is None:
+                cosine.step()
+            done += 1
+            if tail is not None and done > 0.8 * steps:
+                learned.append(tail(net.augment).detach())
+            if done >= steps:
+                break
+    return net, torch.stack(learned).mean(0) if learned else None
+
+
+def none(task: Task, seed: int) -> Outcome:
+    """No augmentation."""
+    net, _ = train(task, seed, identity)
+    return [], score(net, task, seed)
+
+
+def oracle(task: Task, seed: int) -> Outcome:
+    """Give each sample one word that preserves its label, as far as it may: a fixed policy."""
+    true = [
+        [Step(word, 1.0, magnitude(word, truth))]
+        for word, truth in zip(task.words, task.truths, strict=True)
+        if truth
+    ]
+    net, _ = train(task, seed, Policy(true) if true else identity)
+    return [], score(net, task, seed)
+
+
+def magnitude(word: Transform, truth: float | str) -> float:
+    """Give a strength as a magnitude."""
+    if truth == LIMIT:
+        return 1.0
+    if word.unit == "times":
+        return math.log(float(truth)) / math.log(word.limit)
+    return float(truth) / word.limit
+
+
+def verdict(value: float) -> str:
+    """Read a magnitude as in the findings."""
+    return "none" if value < 0.05 else "at least" if value > 0.9 else "within"
+
+
+def paper(task: Task, seed: int) -> Outcome:
+    """One layer with the paper's penalty at the paper's settings for the sinusoids."""
+    layer = AugmentationLayer(*task.words, magnitude=0.0, temperature=0.01)
+    net, learned = train(
+        task, seed, layer, lambda augment: 0.2 * selective(augment), lr=1e-2, copies=4,
+        steps=STEPS // 2, weight_decay=1e-4,
+        tail=lambda augment: torch.stack((augment.weights, augment.magnitudes)),
+    )  # fmt: skip
+    net.copies = 10
+    index = int(learned[0].argmax())
+    word, value = task.words[index], float(learned[1, index])
+    row = {"word": word.name, "verdict": verdict(value), "strength": float(word.strength(value))}
+    return [row], score(net, task, seed)
+
+
+def augerino(task: Task, seed: int) -> Outcome:
+    """Augerino with its penalty, read for the words that are its generators."""
+    x, _ = task.train(seed)
+    if x.dim() != 4:
+        return [], None
+    augment = Augerino()
+    net, widths = train(
+        task, seed, augment, lambda augment: 0.05 * magnitude_only(augment), lr=1e-2,
+        tail=lambda augment: augment.widths,
+    )  # fmt: skip
+    net.copies = 10
+    rows = []
+    for word in task.words:
+        if word.name in ("rotate", "translate-x", "translate-y", "scale"):
+            half = float(widths[Augerino.names.index(word.name)]) / 2
+            value = {"rotate": math.degrees(half), "scale": math.exp(half)}.get(
+                word.name, half * 0.1 / 2
+            )
+            part = magnitude(word, min(value, word.limit))
+            rows.append({"word": word.name, "verdict": verdict(part), "strength": value})
+    return rows, score(net, task, seed)
+
+
+def grid(task: Task, seed: int) -> Outcome:
+    """Train once per word and magnitude; keep the largest with an error near the least.
+
+    The costly reference: ten trainings per ranged word.
+    """
+    x, y = task.train(seed)
+    cut = len(x) * 3 // 4
+    rows: Rows = []
+    for word in task.words:
+        values = [0.0, 1.0] if isinstance(word, Switched) else [i / 10 for i in range(11)]
+        errors = [_validated(task, seed, x, y, cut, word, value) for value in values]
+        near = [
+            value
+            for value, error in zip(values, errors, strict=True)
+            if error <= min(errors) + 0.02
+        ]
+        best = max(near)
+        rows.append(
+            {"word": word.name, "verdict": verdict(best), "strength": float(word.strength(best))}
+        )
+    return rows, None
+
+
+def _validated(
+    task: Task, seed: int, x: Tensor, y: Tensor, cut: int, word: Transform, value: float
+) -> float:
+    """Train with one word at one magnitude; give the error on views of other samples."""
+    part = Task("part", lambda generator, size: (x[:cut], y[:cut]), (word,), (LIMIT,))
+    layer = AugmentationLayer(word, magnitude=value)
+    layer.requires_grad_(False)
+    net, _ = train(part, seed, layer, steps=STEPS // 3)
+    net.eval()
+    with torch.no_grad():
+        net.copies = 1
+        output = net(x[cut:].repeat(4, *(1,) * (x.dim() - 1)), Generator().manual_seed(seed))
+    truth = y[cut:].repeat(4)
+    if y.is_floating_point():
+        return float((output.flatten() - truth).square().mean() / y.var())
+    return float((output.argmax(1) != truth).double().mean())
+
+
+METHODS: dict[str, Callable[[Task, int], Outcome]] = {
+    "profile": profile,
+    "none": none,
+    "oracle": oracle,
+    "layers": layers,
+    "paper": paper,
+    "augerino": augerino,
+    "grid": grid,
+}

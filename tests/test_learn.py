@@ -1,0 +1,299 @@
+"""learn finds what leaves the label alone, says so, and refuses what it cannot use."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Generator, nn
+
+from augnet import AugNet, learn
+from augnet.learn import door
+from augnet.learn.curve import Readings, fit_ramp
+from augnet.learn.dose import dose, ladders
+from augnet.learn.found import Invariance
+from augnet.learn.measure import Meter
+from augnet.learn.trunks import default_trunk
+from augnet.transforms import VOCABULARY, AmplitudeScale, HorizontalFlip, Rotate, SignFlip, words
+
+
+def generator(seed=0):
+    return Generator().manual_seed(seed)
+
+
+def steps(size=160, seed=0):
+    """Two levels, 1 and 4 give or take 5 %: a factor of 2 either way, less the spread, is safe."""
+    dice = generator(seed)
+    y = torch.randperm(size, generator=dice) % 2
+    level = 4.0**y * 1.05 ** (2 * torch.rand(size, generator=dice) - 1)
+    return level[:, None] * (1 + 0.02 * torch.randn(size, 4, generator=dice)), y
+
+
+WORDS = ({"word": "amplitude-scale", "limit": 8.0}, "sign-flip")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return learn(*steps(), WORDS, seed=0)
+
+
+# What is found
+
+
+def test_a_bounded_range_is_found(found):
+    row = found["amplitude-scale"]
+    assert row.verdict == "within"
+    assert abs(math.log(row.strength) / math.log(2 / 1.05) - 1) < 0.2
+    assert row.interval[0] < row.strength < row.interval[1]
+    assert row.unit == "times"
+
+
+def test_a_harmless_coin_is_found(found):
+    row = found["sign-flip"]
+    assert (row.verdict, row.strength) == ("at least", 0.5)
+
+
+def test_rows_come_in_the_order_given_and_print(found):
+    assert [row.word.name for row in found.invariances] == ["amplitude-scale", "sign-flip"]
+    first, second = str(found).splitlines()
+    assert first.startswith("amplitude-scale: within up or down 1.")
+    assert second == "sign-flip: at least with probability 0.50"
+
+
+def test_an_unknown_word_is_asked_for(found):
+    with pytest.raises(KeyError, match="words are amplitude-scale, sign-flip"):
+        found["rotate"]
+
+
+def test_the_net_is_trained_and_in_eval(found):
+    x, y = steps(seed=1)
+    assert isinstance(found.net, AugNet)
+    assert not found.net.training
+    assert (found.net(x, generator()).argmax(1) == y).float().mean() > 0.95
+
+
+def test_the_history_has_one_row_per_epoch(found):
+    assert [row["epoch"] for row in found.history] == list(range(1, len(found.history) + 1))
+    assert {row["phase"] for row in found.history} == {"profile", "net"}
+    assert "amplitude-scale" in found.history[0]
+
+
+def test_a_coin_that_decides_the_class_is_none():
+    dice = generator()
+    y = torch.arange(80) % 2
+    x = (2.0 * y[:, None] - 1) + 0.2 * torch.randn(80, 3, generator=dice)
+    found = learn(x, y, "sign-flip", budget=60)
+    assert found["sign-flip"].verdict == "none"
+    assert found["sign-flip"].strength == 0
+
+
+def test_values_are_learned_too():
+    dice = generator()
+    y = torch.rand(200, generator=dice)
+    x = torch.stack((y, -y, torch.rand(200, generator=dice)), 1) + 2
+    words = [{"word": "amplitude-scale", "limit": 2.0}, {"word": "gaussian-noise", "limit": 0.01}]
+    found = learn(x, y, words, budget=150)
+    assert found["gaussian-noise"].verdict == "at least"
+    assert found["amplitude-scale"].strength < 1.2
+    assert found.net(x).shape == y.shape
+    assert (found.net(x) - y).square().mean() < 0.1 * y.var()
+
+
+def test_layers_say_what_they_selected():
+    found = learn(*steps(), layers=[[*WORDS], [*WORDS]], budget=10)
+    assert len(found.invariances) == 2
+    assert all(0.4 < row.weight <= 1 for row in found.invariances)
+    assert "weight" in str(found)
+    assert found.history[0]["phase"] == "layers"
+
+
+# Repeatable, silent, polite
+
+
+def test_one_seed_one_result_and_the_global_state_is_left_alone():
+    state = torch.get_rng_state()
+    first, second = (learn(*steps(), WORDS, seed=3, budget=4) for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert first.history == second.history
+    assert first.invariances == second.invariances
+    x, _ = steps()
+    assert torch.equal(first.net(x, generator()), second.net(x, generator()))
+    assert learn(*steps(), WORDS, seed=4, budget=4).history != first.history
+
+
+def test_progress_is_told_if_asked_for(capsys):
+    learn(*steps(), WORDS, budget=2)
+    assert capsys.readouterr() == ("", "")
+    learn(*steps(), WORDS, budget=2, progress=True)
+    assert "profile epoch 1: loss" in capsys.readouterr().err
+    told = []
+    found = learn(*steps(), WORDS, budget=2, progress=told.append)
+    assert told == found.history
+
+
+def test_seconds_are_a_budget():
+    default, short = (len(learn(*steps(), WORDS, budget=b).history) for b in (None, "0.1s"))
+    assert short < default / 3
+
+
+def test_arrays_are_welcome():
+    x, y = steps()
+    found = learn(x.double().numpy(), y.numpy().astype(np.int32), WORDS, budget=2)
+    assert found.net(x.double()).dtype == torch.float64
+
+
+def test_a_trunk_is_a_module_or_makes_one():
+    x, y = steps()
+    mine = nn.Linear(4, 2)
+    before = mine.weight.clone()
+    found = learn(x, y, WORDS, trunk=mine, budget=2)
+    assert torch.equal(mine.weight, before)
+    assert isinstance(found.net.trunk, nn.Linear)
+    learn(x, y, WORDS, trunk=lambda: nn.Linear(4, 2), budget=2)
+    learn(x, y, WORDS, trunk=lambda shape, outputs: nn.Linear(*shape, outputs), budget=2)
+
+
+def test_auto_takes_all_words_that_fit():
+    names = {word.name for word in door.candidates("auto", torch.rand(4, 3, 16, 16))}
+    assert {"rotate", "hue", "horizontal-flip", "gaussian-noise", "sign-flip"} <= names
+    assert not names & {"frequency-shift", "time-reverse", "time-mask"}
+    names = {word.name for word in door.candidates("auto", torch.rand(4, 2, 300), sfreq=100)}
+    assert {"frequency-shift", "time-reverse", "time-mask"} <= names
+    assert "rotate" not in names
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "message"),
+    [
+        (torch.rand(32), torch.arange(32) % 2, {}, r"x as \(N, ...\)"),
+        (torch.ones(32, 4).long(), torch.arange(32) % 2, {}, "x.float()"),
+        (torch.rand(8, 4), torch.arange(8) % 2, {}, "at least 16 samples; got 8"),
+        (torch.full((32, 4), torch.nan), torch.arange(32) % 2, {}, "NaN"),
+        (torch.rand(32, 4), torch.arange(31) % 2, {}, "32 samples and y of shape"),
+        (torch.rand(32, 4), torch.zeros(32).long(), {}, "at least 2 classes"),
+        (torch.rand(32, 4), torch.arange(32) % 2 - 1, {}, "classes from 0; got -1"),
+        (torch.rand(32, 4), 1000 * (torch.arange(32) % 2), {}, "return_inverse"),
+        (torch.rand(32, 4), (torch.arange(32) > 30).long(), {}, "too few of"),
+        (torch.rand(32, 4), torch.eye(2)[torch.arange(32) % 2].long(), {}, "argmax"),
+        (torch.rand(32, 4), torch.full((32,), torch.nan), {}, "finite y"),
+        (torch.rand(32, 4), torch.ones(32), {}, "targets that vary"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"words": "rotate"}, "rotate takes images"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"words": []}, "at least one word"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"words": "sing-flip"}, "did you mean"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"budget": 0}, "budget takes"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"budget": "soon"}, "seconds as '30s'"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"trunk": nn.Linear(4, 3)}, "2 numbers per"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"trunk": 3}, "a function that makes one"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"layers": []}, "at least one layer"),
+    ],
+)
+def test_refusals_say_what_came_and_what_helps(x, y, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        learn(x, y, **{"words": "sign-flip"} | options)
+
+
+# The parts
+
+
+def test_a_ramp_is_fitted():
+    places = torch.linspace(0, 1, 40)[None]
+    values = 0.1 + 0.6 * ((places - 0.33) / 0.2).clamp(0, 1)
+    ramp = fit_ramp(places, values, torch.ones_like(places), 1.0)
+    torch.testing.assert_close(ramp.onset, torch.tensor([0.33]), atol=0.01, rtol=0)
+    torch.testing.assert_close(ramp.height, torch.tensor([0.6]), atol=0.03, rtol=0)
+
+
+def readings(border, spread=0.1, size=200, signed=True):
+    """Two classes at ±0.4, give or take `spread`, told apart by a border."""
+    dice = generator()
+    labels = torch.arange(size) % 2
+    place = 0.8 * labels - 0.4 + spread * (2 * torch.rand(size, generator=dice) - 1)
+    parts = ladders(place, size, 40, dice)
+    signs = torch.where(torch.rand(parts.shape, generator=dice) < 0.5, -1.0, 1.0)
+    moved = place[:, None] + parts * signs - border
+    scores = torch.stack((-moved, moved), -1)
+    before = torch.stack((border - place, place - border), -1)
+    errors = (scores.argmax(-1) != labels[:, None]).float()
+    return Readings(parts, signs, errors, errors[:, 0] * 0, 1.0, signed, labels, scores, before)
+
+
+@pytest.mark.parametrize("border", [-0.1, 0.0, 0.1])
+def test_borders_off_the_middle_do_not_matter(border):
+    some = readings(border)
+    everyone = torch.ones(1, 200)
+    (onset,) = some.borders(everyone)
+    assert abs(onset.item() / 0.3 - 1) < 0.07
+    assert abs(some.pooled(everyone).onset.item() - (0.3 - abs(border))) < 0.06
+
+
+@pytest.mark.parametrize("name", ["horizontal-flip", "rotate", "posterize", "gaussian-noise"])
+def test_no_dose_changes_nothing(name):
+    x = torch.rand(6, 3, 8, 8)
+    (word,) = words([name])
+    assert torch.equal(dose(word, x, torch.zeros(6), generator()), x)
+
+
+def test_doses_are_exact():
+    x = torch.rand(2, 3, 8, 8)
+    right, left = torch.tensor([1.0, -1.0])
+    assert torch.equal(
+        dose(HorizontalFlip(), x, torch.tensor([1.0, 0.0]), generator())[0], x[0].flip(-1)
+    )
+    turned = dose(
+        Rotate(180), x, torch.tensor([0.5, 0.5]), generator(), torch.tensor([right, left])
+    )
+    torch.testing.assert_close(turned[0], x[0].rot90(1, (1, 2)), atol=1e-4, rtol=0)
+    torch.testing.assert_close(turned[1], x[1].rot90(-1, (1, 2)), atol=1e-4, rtol=0)
+    louder = dose(AmplitudeScale(4.0), x, torch.full((2,), 0.5), generator(), torch.ones(2))
+    torch.testing.assert_close(louder, 2 * x)
+
+
+@pytest.mark.parametrize("name", VOCABULARY)
+def test_every_word_takes_doses(name):
+    shared = {"sfreq": 100, "channels": ["C3", "C4", "Fz", "Pz"]}
+    (word,) = words([name], **shared)
+    x = torch.rand(4, 3, 16, 16) if word.domain.fits((4, 3, 16, 16)) else torch.rand(4, 4, 256)
+    assert dose(word, x, torch.rand(4), generator()).shape == x.shape
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 28, 28), (3, 8, 9), (2, 400), (1, 32), (5,), (2, 3), (1, 4, 4)]
+)
+def test_the_default_trunk_takes_any_shape(shape):
+    assert default_trunk(shape, 3)(torch.rand(2, *shape)).shape == (2, 3)
+
+
+def test_invariances_speak():
+    row = Invariance(Rotate(180), "within", 44.72, (42.9, 46.34))
+    assert str(row) == "rotate: within ±44.7 degrees (42.9 to 46.3)"
+    assert str(Invariance(SignFlip(), "none", 0.0, (0.0, 0.0))) == "sign-flip: none"
+
+
+def test_what_is_known_by_heart_is_not_measured():
+    data = door.data(*steps(), generator())
+    meter = Meter(data, nn.Linear(4, 2), generator())
+    weights, half = torch.ones(3, 160), torch.arange(160) < 80
+    alike = torch.rand(160, generator=generator())
+    assert torch.equal(meter._counted(alike, weights), weights)
+    by_heart = meter._counted(torch.where(half, alike, 0.1 * alike), weights)
+    assert torch.equal(by_heart[:, half], weights[:, half])
+    assert by_heart[:, ~half].max() < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_paper_s_own_tasks(seed):
+    from augnet.data import mario, sinusoids
+
+    found = learn(*sinusoids.load(seed).train, [
+        {"word": "frequency-shift", "limit": 2.0}, "ft-surrogate",
+        {"word": "gaussian-noise", "limit": 0.5}], seed=seed, sfreq=100)  # fmt: skip
+    assert [row.verdict for row in found.invariances] == ["within", "at least", "at least"]
+    assert abs(found["frequency-shift"].strength / 0.5 - 1) < 0.15
+    data = mario.load(seed, sizes=(2000, 4, 4)).train
+    found = learn(*data, [{"word": "rotate", "limit": 180}, "translate-x", "shear-y"], seed=seed)
+    assert [row.verdict for row in found.invariances] == ["within", "at least", "at least"]
+    assert abs(found["rotate"].strength / 45 - 1) < 0.15
