@@ -1,16 +1,40 @@
 """AugNet: augment, trunk, aggregate (figure 1)."""
 
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeAlias, get_args
+from contextlib import nullcontext
+from itertools import islice
+from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.aggregate import AGGREGATES, Aggregate
+from augnet.transforms.base import Noise, join
 from augnet.transforms.noise import Strata
 
 Sampling: TypeAlias = Literal["independent", "stratified"]
+
+ROWS = 256
+"""How many samples go through augment and trunk at once in eval, if nobody says so."""
+
+
+@runtime_checkable
+class Rolling(Protocol):
+    """An augment that rolls its dice first, and then does what they say, in eval.
+
+    Dice are tensors, or some in tuples and lists, that have the batch as their first axis: those of
+    copies can be joined, and the copies made in one pass.
+    """
+
+    def check(self, x: Tensor) -> None:
+        """Refuse what it cannot take."""
+
+    def roll(self, x: Tensor, generator: Generator | None = None) -> Noise:
+        """Roll the dice for a batch of this shape."""
+
+    def follow(self, x: Tensor, dice: Noise) -> Tensor:
+        """View each sample as the dice say."""
 
 
 class AugNet(nn.Module):
@@ -19,10 +43,12 @@ class AugNet(nn.Module):
     `augment` is any callable `(x, generator) -> x`, `trunk` any module from `(B, ...)` to
     `(B, ...)`, and `aggregate` a name of `AGGREGATES` or a callable `(C, B, ...) -> (B, ...)`.
 
-    There are `train_copies` in training and `copies` in eval. A copy is one call of `augment` on
-    the whole batch. In eval, at most `max_batch` samples go through the trunk at once, whatever
-    the number of copies, with the same result; in training all go together, because the trunk's
-    batch statistics are to be those of the whole batch.
+    There are `train_copies` in training and `copies` in eval. A copy is what one call of `augment`
+    makes of the whole batch. In training all copies go through the trunk together, because its
+    batch statistics are to be those of the whole batch. In eval at most `max_batch` samples do, by
+    default whole copies of up to 256 samples: memory does not grow with the number of copies, and
+    the result does not depend on it. An augment that rolls its dice first (`Rolling`, as all in
+    this package do) makes the copies that go together in one pass; others are called once for each.
 
     With `sampling="stratified"` the copies of a sample share out the range of each word and the
     words among them (see `Strata`), in eval: the mean is that of independent copies, and needs
@@ -69,30 +95,46 @@ class AugNet(nn.Module):
     def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give the trunk's predictions for all copies, (C, B, ...)."""
         copies = self.train_copies if self.training else self.copies
+        size = x.shape[0]
         # A graph has one size of chunk, or a free batch size: not both.
-        cap = None if self.training or torch.compiler.is_compiling() else self.max_batch
-        at_once = copies if cap is None else max(1, cap // x.shape[0])
+        whole = self.training or _in_graph()
+        cap = copies * size if whole else self.max_batch or max(size, ROWS)
+        at_once = copies if whole else max(1, cap // size)
+        sources = self._sources(x, generator, copies)
         parts: list[Tensor] = []
-        views_of_copies = self._views(x, generator, copies)
         for start in range(0, copies, at_once):
-            count = min(at_once, copies - start)
-            views = torch.cat([next(views_of_copies) for _ in range(count)])
-            chunks = (views,) if cap is None else views.split(cap)
-            parts += [self._predict(chunk) for chunk in chunks]
-        return torch.cat(parts).unflatten(0, (copies, x.shape[0]))
+            views = self._views(x, list(islice(sources, min(at_once, copies - start))))
+            parts += [self._ask(chunk) for chunk in ((views,) if whole else views.split(cap))]
+        return torch.cat(parts).unflatten(0, (copies, size))
 
-    def _views(self, x: Tensor, generator: Generator | None, copies: int) -> Iterator[Tensor]:
-        """Augment the batch once per copy, when the view is asked for."""
+    def _rolling(self) -> Rolling | None:
+        """Give the augment if its dice can be rolled first, as in eval they can."""
+        rolls = isinstance(self.augment, Rolling) and not getattr(self.augment, "training", False)
+        return cast(Rolling, self.augment) if rolls else None
+
+    def _sources(self, x: Tensor, generator: Generator | None, copies: int) -> Iterator[Any]:
+        """Give for each copy, when it is asked for, its dice, or else its view.
+
+        Copies roll their dice one after the other, so that they are what they are however many of
+        them are made at once.
+        """
+        rolling = self._rolling()
+        if rolling:
+            rolling.check(x)
+        make = rolling.roll if rolling else self._view
         together = self.sampling == "stratified" and not self.training and copies > 1
-        if not together or torch.compiler.is_compiling():
-            for _ in range(copies):
-                yield self._view(x, generator)
-            return
-        strata = Strata(x, generator, copies)
+        strata = Strata(x, generator, copies) if together and not _in_graph() else None
         for copy in range(copies):
-            with strata.turn(copy) as dice:
-                view = self._view(x, dice)
-            yield view
+            with strata.turn(copy) if strata else nullcontext(generator) as dice:
+                made = make(x, dice)
+            yield made
+
+    def _views(self, x: Tensor, sources: list[Any]) -> Tensor:
+        """Make the views of some copies, one copy after the other, (C · B, ...)."""
+        rolling = self._rolling()
+        if not rolling:
+            return torch.cat(sources)
+        return rolling.follow(x.repeat(len(sources), *(1,) * (x.dim() - 1)), join(sources))
 
     def _view(self, x: Tensor, generator: Generator | None) -> Tensor:
         view = self.augment(x, generator)
@@ -103,7 +145,7 @@ class AugNet(nn.Module):
             )
         return view
 
-    def _predict(self, views: Tensor) -> Tensor:
+    def _ask(self, views: Tensor) -> Tensor:
         output = self.trunk(views)
         if not isinstance(output, Tensor) or output.shape[:1] != views.shape[:1]:
             came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
@@ -116,3 +158,8 @@ class AugNet(nn.Module):
     def extra_repr(self) -> str:
         """Say how many copies."""
         return f"copies={self.copies}, train_copies={self.train_copies}"
+
+
+def _in_graph() -> bool:
+    """Whether a graph is being made, which takes neither chunks nor dice of its own."""
+    return torch.compiler.is_compiling()

@@ -178,13 +178,46 @@ def test_stratified_copies_of_an_augment_that_rolls_other_dice_each_time_are_ref
         augment.eval()(torch.rand(3, 2))
 
 
-def test_memory_is_flat_in_the_number_of_copies():
-    net = signal_net(copies=6, max_batch=16).eval()
+@pytest.mark.parametrize(("max_batch", "rows"), [(16, [16, 16, 16]), (None, [48])])
+def test_memory_is_flat_in_the_number_of_copies(monkeypatch, max_batch, rows):
+    net = signal_net(copies=6, max_batch=max_batch).eval()
     order = []
-    net.augment.register_forward_pre_hook(lambda *_: order.append("augment"))
-    net.trunk.register_forward_pre_hook(lambda *_: order.append("trunk"))
-    net(inputs(SIGNALS, batch=8))
-    assert order == ["augment", "augment", "trunk"] * 3
+    follow = net.augment.follow
+
+    def following(x, dice):
+        order.append(("augment", len(x)))
+        return follow(x, dice)
+
+    monkeypatch.setattr(net.augment, "follow", following)
+    net.trunk.register_forward_pre_hook(lambda trunk, x: order.append(("trunk", len(x[0]))))
+    x = inputs(SIGNALS, batch=8)
+    whole = net(x, seeded(0))
+    assert order == [(room, count) for count in rows for room in ("augment", "trunk")]
+    if max_batch is None:
+        monkeypatch.setattr("augnet.net.ROWS", 16)  # whole copies, however many fit
+        order.clear()
+        torch.testing.assert_close(net(x, seeded(0)), whole)
+        assert max(count for _, count in order) == 16
+        monkeypatch.setattr("augnet.net.ROWS", 1)
+        order.clear()
+        torch.testing.assert_close(net(x, seeded(0)), whole)
+        assert {count for _, count in order} == {8}
+
+
+@pytest.mark.parametrize("sampling", ["independent", "stratified"])
+def test_copies_made_at_once_are_those_made_one_by_one(sampling):
+    pairs = AugmentationLayer(*words(["sample-pairing", "hue", "cutout"]), magnitude=1.0)
+    turns = AugmentationLayer(*words(["rotate", "translate-x"]))
+    for augment in (AugmentationModule([turns, turns, pairs, pairs]), pairs, Augerino()):
+        augment = augment.double().eval()
+        net = AugNet(augment, nn.Identity(), copies=7, sampling=sampling).eval()
+        # What is not known to roll its dice first is called once for each copy.
+        slow = AugNet(augment.forward, nn.Identity(), copies=7, sampling=sampling).eval()
+        x = inputs(IMAGES, batch=3, dtype=torch.float64)
+        with torch.no_grad():
+            for max_batch in (None, 3, 7):
+                net.max_batch = max_batch
+                torch.testing.assert_close(net(x, seeded(1)), slow(x, seeded(1)))
 
 
 def test_training_sees_the_whole_batch_at_once():

@@ -1,16 +1,20 @@
 """One augmentation layer: what is learned about a set of words (eq. 2)."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.transforms import Transform
-from augnet.transforms.base import Linear, full_precision, grouped, spread, take
+from augnet.transforms.base import Linear, Noise, full_precision, grouped, spread, take
 from augnet.transforms.geometry import Affine, Interpolation, Padding, warp
-from augnet.transforms.noise import categorical, uniform
+from augnet.transforms.noise import chosen, uniform
 from augnet.transforms.relax import unit_interval
+
+Dice: TypeAlias = tuple[Tensor, list[Noise]]
+"""The dice of a layer: the lot that chooses each sample's word, and what each word rolled."""
 
 REVISITS = 1 / 16
 """How often, in training, a word of nil weight is computed all the same."""
@@ -76,14 +80,27 @@ class AugmentationLayer(nn.Module):
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give each sample a view of its own."""
         self.check(x)
-        if self.training:
-            view = self.mix
-        elif self.resampling:
+        if not self.training:
+            return self.follow(x, self.roll(x, generator))
+        with full_precision(x):
+            return self.mix(x, generator)
+
+    def roll(self, x: Tensor, generator: Generator | None = None) -> Dice:
+        """Roll the dice of an eval pass: a lot for the word of each sample, and the noise of all.
+
+        The dice of all words are rolled, so that one seed means one view, in graphs too.
+        """
+        lot = uniform(self.logits, (x.shape[0], 1), generator)
+        return lot, [transform.roll(x, generator) for transform in self.transforms]
+
+    def follow(self, x: Tensor, dice: Dice) -> Tensor:
+        """View each sample as the dice say."""
+        if self.resampling:
             view = self.pick_by_map
         else:
             view = self.pick_by_mask if torch.compiler.is_compiling() else self.pick
         with full_precision(x):
-            return view(x, generator)
+            return view(x, dice)
 
     def check(self, x: Tensor) -> None:
         """Refuse what not all words can take."""
@@ -143,35 +160,36 @@ class AugmentationLayer(nn.Module):
             mixture = mixture + weight * transform.view(x, magnitude, generator)
         return mixture
 
-    def pick(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def pick(self, x: Tensor, dice: Dice) -> Tensor:
         """View each sample under one word, computing nothing else.
 
-        Which words are needed, and for which samples, is read off the device once per call. The
-        dice are rolled for all words, so that one seed means one view, in graphs too.
+        Which words are needed, and for which samples, is read off the device once per call.
         """
-        choice = categorical(self.weights, x.shape[0], generator)
+        lots, rolled = dice
+        choice = chosen(lots, self.weights)
         groups, back = grouped(choice, len(self.transforms))
         views = []
-        for transform, magnitude, rows in zip(
-            self.transforms, self.magnitudes, groups, strict=True
+        for transform, magnitude, rolls, rows in zip(
+            self.transforms, self.magnitudes, rolled, groups, strict=True
         ):
-            noise = transform.sample(x, generator)
             if len(rows):
-                views.append(transform.replay(x[rows], magnitude, take(noise, rows)))
+                noise = take(transform.meet(x, rolls), rows)
+                views.append(transform.replay(x[rows], magnitude, noise))
         return torch.cat(views)[back]
 
-    def pick_by_mask(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def pick_by_mask(self, x: Tensor, dice: Dice) -> Tensor:
         """View each sample under one word, computing all words: no shape depends on the dice.
 
         This is the plain definition that `pick` must equal, and what compiled and exported
         graphs contain.
         """
-        choice = categorical(self.weights, x.shape[0], generator)
+        lots, rolled = dice
+        choice = chosen(lots, self.weights)
         picked = x
-        for index, (transform, magnitude) in enumerate(
-            zip(self.transforms, self.magnitudes, strict=True)
+        for index, (transform, magnitude, rolls) in enumerate(
+            zip(self.transforms, self.magnitudes, rolled, strict=True)
         ):
-            view = transform.view(x, magnitude, generator)
+            view = transform.replay(x, magnitude, transform.meet(x, rolls))
             picked = torch.where(spread(choice == index, x), view, picked)
         return picked
 
@@ -184,25 +202,28 @@ class AugmentationLayer(nn.Module):
         }
         return found.pop() if len(found) == 1 else None
 
-    def maps(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw the affine map (B, 2, 3) of one word per sample, if all words are such maps.
+    def maps(self, x: Tensor, dice: Dice) -> Tensor:
+        """Give the affine map (B, 2, 3) of one word per sample, if all words are such maps.
 
         The maps of all words are computed, being six numbers each; nothing is read off the device.
         """
-        choice = categorical(self.weights, x.shape[0], generator)
+        lots, rolled = dice
+        choice = chosen(lots, self.weights)
         maps = torch.stack(
             [
-                word.map(x, magnitude, word.sample(x, generator))
-                for word, magnitude in zip(self.transforms, self.magnitudes, strict=True)
+                word.map(x, magnitude, rolls)
+                for word, magnitude, rolls in zip(
+                    self.transforms, self.magnitudes, rolled, strict=True
+                )
                 if isinstance(word, Affine)
             ]
         )
         return maps[choice, torch.arange(x.shape[0], device=x.device)]
 
-    def pick_by_map(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def pick_by_map(self, x: Tensor, dice: Dice) -> Tensor:
         """View each sample under one word, by one resampling for the whole batch."""
         interpolation, padding = self.resampling or ("bilinear", "zeros")
-        return warp(x, self.maps(x, generator), interpolation, padding)
+        return warp(x, self.maps(x, dice), interpolation, padding)
 
     def sentence(self) -> str:
         """Say what was learned, the heaviest word first and the weightless left out."""

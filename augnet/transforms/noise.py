@@ -21,7 +21,7 @@ def uniform(
         draw = generator.draw(tuple(shape), source)
     else:
         draw = torch.rand(tuple(shape), **source)
-    return draw if (low, high) == (0.0, 1.0) else low + (high - low) * draw
+    return draw if (low, high) == (0.0, 1.0) else draw.mul_(high - low).add_(low)
 
 
 class Strata(Generator):
@@ -97,8 +97,12 @@ def derangement(like: Tensor, size: int, generator: Generator | None) -> Tensor:
 
 def categorical(weights: Tensor, size: int, generator: Generator | None) -> Tensor:
     """Draw `size` indices with the given probabilities, by one uniform number each."""
-    steps = weights.detach().cumsum(0)[:-1]
-    return (uniform(weights, (size, 1), generator) >= steps).sum(1)
+    return chosen(uniform(weights, (size, 1), generator), weights)
+
+
+def chosen(u: Tensor, weights: Tensor) -> Tensor:
+    """Give the index that each number in [0, 1), shape (B, 1), stands for."""
+    return (u >= weights.detach().cumsum(0)[:-1]).sum(1)
 
 
 def _source(like: Tensor, generator: Generator | None) -> dict[str, Any]:
