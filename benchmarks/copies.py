@@ -3,6 +3,10 @@
 Each trunk is trained on the words and ranges that its experiment should find; then invariance to
 the true transformation (median over test samples) and accuracy are measured against the number of
 copies, over several seeds of the dice.
+
+Why some nets need more copies than others is in the trunk's answer to strengths all over the range:
+how many waves it has there, and what the mean over C points that are drawn this way or that is
+worth, in independent draws.
 """
 
 import json
@@ -68,9 +72,56 @@ def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3, most: int = 200
     return rows
 
 
+def independent(copies: int, times: int) -> torch.Tensor:
+    """Draw anywhere."""
+    return torch.rand(copies, times)
+
+
+def stratified(copies: int, times: int) -> torch.Tensor:
+    """Draw once in each C-th of the range, which in one dimension is a scrambled Sobol sequence."""
+    return (torch.rand(copies, times) + torch.arange(copies)[:, None]) / copies
+
+
+def even(copies: int, times: int) -> torch.Tensor:
+    """Draw one offset for points at even distances."""
+    return (torch.rand(times) + torch.arange(copies)[:, None]) / copies
+
+
+def antithetic(copies: int, times: int) -> torch.Tensor:
+    """Draw half, and mirror it."""
+    half = stratified(copies // 2, times) / 2
+    return torch.cat((half, 1 - half))
+
+
+@torch.no_grad()
+def answers(net: AugNet, data: Splits, true: dict, points: int = 401, most: int = 50) -> dict:
+    """Say how the trunk's answer bends over the range, and what points in it are worth."""
+    (word,) = words(true)
+    x = data.test.x[:most]
+    strengths = word.strength(torch.linspace(-1, 1, points))
+    answer = torch.stack([net.trunk(word.apply(x, s.expand(len(x)))) for s in strengths])
+    answer = answer - answer.mean(0)
+    power = torch.fft.rfft(answer, dim=0).abs().square().mean((1, 2))
+    below = power.cumsum(0) / power.sum()
+    worth = {}
+    for draw in (independent, stratified, even, antithetic):
+        for copies in COPIES[1:]:
+            places = (draw(copies, 2000) * points).long().clamp(max=points - 1)
+            spread = answer[places].mean(0).square().mean()
+            worth[f"{draw.__name__}, C = {copies}"] = round(
+                (answer.var(0).mean() / spread).item(), 1
+            )
+    return {
+        "part of the power below n waves": {
+            str(n): round(below[n - 1].item(), 3) for n in (2, 3, 5, 10, 20)
+        },
+        "worth, in independent copies": worth,
+    }
+
+
 def main() -> None:
     """Train and measure."""
-    document = {"command": "python benchmarks/copies.py", "experiments": {}}
+    document = {"command": "python benchmarks/copies.py", "experiments": {}, "answers": {}}
     for name, setting in (("capacity", capacity), ("mario-iggy", mario_iggy)):
         torch.manual_seed(0)
         data, trunk, true, epochs, lr = setting()
@@ -78,6 +129,8 @@ def main() -> None:
         train(net, data, epochs, lr)
         print(name)
         document["experiments"][name] = curve(net.eval(), data, true)
+        document["answers"][name] = answers(net, data, true)
+        print(json.dumps(document["answers"][name], indent=1))
         RESULTS.write_text(json.dumps(document, indent=1) + "\n")
 
 

@@ -1,7 +1,7 @@
 """One augmentation layer: what is learned about a set of words (eq. 2)."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Generator, Tensor, nn
@@ -13,6 +13,7 @@ from augnet.transforms.geometry import Affine, Interpolation, Padding, warp
 from augnet.transforms.noise import chosen, uniform
 from augnet.transforms.relax import unit_interval
 
+Mixing: TypeAlias = Literal["weighted", "drawn"]
 Dice: TypeAlias = tuple[Tensor, list[Noise]]
 """The dice of a layer: the lot that chooses each sample's word, and what each word rolled."""
 
@@ -36,6 +37,10 @@ class AugmentationLayer(nn.Module):
     more than one word, and the mixture and its gradients are what they were in expectation, so
     that words can come back. Weights are read off the device for this, once per call; a tolerance
     of 0 computes all words always, and reads nothing.
+
+    With `mixing="drawn"` training, too, views each sample under one word, drawn by the weights, at
+    the cost of one word (see `draw`). The loss is then that of words one at a time, not of their
+    blend.
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class AugmentationLayer(nn.Module):
         magnitude: float | Sequence[float] = 0.5,
         temperature: float = 1.0,
         tolerance: float = 1e-3,
+        mixing: Mixing = "weighted",
     ) -> None:
         super().__init__()
         if not transforms:
@@ -61,6 +67,9 @@ class AugmentationLayer(nn.Module):
                 "tolerance is a weight from 0 to below that of each word at the start, "
                 f"1/{len(transforms)}; got {tolerance}"
             )
+        if mixing not in get_args(Mixing):
+            raise ValueError(f"mixing is one of {', '.join(get_args(Mixing))}; got {mixing!r}")
+        self.mixing = mixing
         self.transforms = transforms
         self.temperature = temperature
         self.tolerance = tolerance
@@ -83,10 +92,10 @@ class AugmentationLayer(nn.Module):
         if not self.training:
             return self.follow(x, self.roll(x, generator))
         with full_precision(x):
-            return self.mix(x, generator)
+            return (self.draw if self.mixing == "drawn" else self.mix)(x, generator)
 
     def roll(self, x: Tensor, generator: Generator | None = None) -> Dice:
-        """Roll the dice of an eval pass: a lot for the word of each sample, and the noise of all.
+        """Roll the dice of one word per sample: a lot for the word of each sample, and the noise of all.
 
         The dice of all words are rolled, so that one seed means one view, in graphs too.
         """
@@ -159,6 +168,20 @@ class AugmentationLayer(nn.Module):
         ):
             mixture = mixture + weight * transform.view(x, magnitude, generator)
         return mixture
+
+    def draw(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """View each sample under one word, with a gradient for the weights.
+
+        The choice is not differentiable. In its place stands the step from the sample to its view,
+        times the weight relative to itself, which is 1: T_q(x) + (w_q / stop(w_q) − 1) stop(T_q(x) − x).
+        In expectation the gradient is Σ_q ⟨∇L(T_q(x)), T_q(x) − x⟩ ∇w_q. That is the gradient of the
+        expected loss, Σ_q w_q L(T_q(x)), where the loss is linear between a sample and its views,
+        and has no bias then; where the loss is convex there, it overrates what words cost.
+        """
+        dice = self.roll(x, generator)
+        view, weights = self.follow(x, dice), self.weights
+        weight = weights[chosen(dice[0], weights)].to(x.dtype)
+        return view.addcmul((view - x).detach(), spread(weight / weight.detach() - 1, x))
 
     def pick(self, x: Tensor, dice: Dice) -> Tensor:
         """View each sample under one word, computing nothing else.

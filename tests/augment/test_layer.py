@@ -156,6 +156,42 @@ def test_skipping_leaves_mixture_and_gradients_as_they_are_in_expectation():
         torch.testing.assert_close(fast, exact, atol=0.1 * exact.norm().item(), rtol=0)
 
 
+def test_one_drawn_word_per_sample_has_the_gradients_of_the_mixture_in_expectation():
+    layer = AugmentationLayer(
+        *words(["amplitude-scale", "sign-flip", "gaussian-noise"]), magnitude=0.6, mixing="drawn"
+    ).double()
+    set_weights(layer, 0.5, 0.3, 0.2)
+    torch.manual_seed(0)
+    x, cotangent = torch.randn(2, 2, 1, 4, dtype=torch.float64)
+    many = 40_000
+    slopes = []
+    for view in (layer, layer.mix_plainly):  # of a loss that is linear
+        views = view(x[:1].expand(many, 1, 4), seeded(1))
+        slopes.append((views.mean(0), *torch.autograd.grad(
+            (views * cotangent[0]).sum() / many, tuple(layer.parameters())
+        )))  # fmt: skip
+    for drawn, exact in zip(*slopes, strict=True):
+        torch.testing.assert_close(drawn, exact, atol=0.03, rtol=0)
+
+
+def test_one_drawn_word_per_sample_is_what_eval_draws_and_has_gradients():
+    for layer, domain in (
+        (everything(IMAGES), IMAGES),
+        (everything(SIGNALS), SIGNALS),
+        (affine_layer(), IMAGES),
+    ):
+        layer.mixing = "drawn"
+        x = inputs(domain, batch=40)
+        drawn = layer.train()(x, seeded(2))
+        assert torch.equal(drawn, layer.eval()(x, seeded(2)))
+        layer.train()(x.requires_grad_(), seeded(2)).square().sum().backward()
+        for parameter in (*layer.parameters(), x):
+            assert parameter.grad.isfinite().all()
+            assert parameter.grad.abs().sum() > 0
+    with pytest.raises(ValueError, match="mixing is one of weighted, drawn; got 'softly'"):
+        geometric(mixing="softly")
+
+
 @pytest.mark.parametrize("domain", [IMAGES, SIGNALS], ids=lambda domain: domain.name)
 def test_eval_computes_only_what_was_drawn_and_equals_the_plain_definition(domain):
     layer = everything(domain).eval()
