@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import islice
-from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, get_args, runtime_checkable
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import checks
-from augnet.aggregate import AGGREGATES, Aggregate
-from augnet.transforms.base import Noise, join
+from augnet.aggregate import AGGREGATES, Aggregate, uncertainty
+from augnet.fold import distil
+from augnet.transforms.base import Noise, join, take
 from augnet.transforms.noise import Strata
 
 Sampling: TypeAlias = Literal["independent", "stratified"]
@@ -35,6 +36,13 @@ class Rolling(Protocol):
 
     def follow(self, x: Tensor, dice: Noise) -> Tensor:
         """View each sample as the dice say."""
+
+
+class Prediction(NamedTuple):
+    """The answer to each sample, and how many copies it took."""
+
+    output: Tensor
+    copies: Tensor
 
 
 class AugNet(nn.Module):
@@ -66,6 +74,7 @@ class AugNet(nn.Module):
         sampling: Sampling = "independent",
     ) -> None:
         super().__init__()
+        self.meaning = aggregate if isinstance(aggregate, str) else "values"
         if isinstance(aggregate, str):
             if aggregate not in AGGREGATES:
                 raise ValueError(f"aggregate is one of {', '.join(AGGREGATES)}; got {aggregate!r}")
@@ -95,15 +104,75 @@ class AugNet(nn.Module):
     def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give the trunk's predictions for all copies, (C, B, ...)."""
         copies = self.train_copies if self.training else self.copies
-        size = x.shape[0]
+        return self._answers(x, self._sources(x, generator, copies), copies)
+
+    @torch.no_grad()
+    def predict(
+        self,
+        x: Tensor,
+        tolerance: float = 0.05,
+        generator: Generator | None = None,
+        step: int = 4,
+    ) -> Prediction:
+        """Predict with as many copies of each sample as its answer takes, up to `copies`.
+
+        Copies are made `step` at a time. A sample gets no more of them when its answer is settled:
+        when it changes by less than `tolerance` within the confidence interval of the mean over its
+        copies (95 %, one look at a time), in probability if the trunk gives the scores of classes,
+        else in its own units (see `uncertainty`). At a tolerance of 0 this is what calling the net
+        gives: the copies of a sample do not depend on which others are settled, but for sample
+        pairing, which pairs what is left.
+        """
+        checks.batch(x, "AugNet")
+        if self.training:
+            raise RuntimeError("predict is for trained nets: call net.eval() first")
+        if tolerance < 0:
+            raise ValueError(f"tolerance is a width from 0; got {tolerance}")
+        step = checks.count(step, "step")
+        sources = self._sources(x, generator, self.copies)
+        rows = torch.arange(x.shape[0], device=x.device)  # which samples are not settled
+        seen: list[Tensor] = []  # what the trunk said about them
+        answers, places, used = [], [], []
+        while len(rows):
+            made = sum(map(len, seen))
+            seen = [
+                torch.cat((*seen, self._answers(x, sources, min(step, self.copies - made), rows)))
+            ]
+            settled = uncertainty(seen[0], self.meaning) < tolerance
+            if len(seen[0]) == self.copies:
+                settled = torch.ones_like(settled)
+            if settled.any():
+                answers.append(self.aggregate(seen[0][:, settled]))
+                places.append(rows[settled])
+                used.append(torch.full_like(places[-1], len(seen[0])))
+                seen, rows = [seen[0][:, ~settled]], rows[~settled]
+        order = torch.cat(places).argsort()
+        return Prediction(torch.cat(answers)[order], torch.cat(used)[order])
+
+    def fold(
+        self,
+        x: Tensor,
+        epochs: int = 20,
+        lr: float = 1e-3,
+        batch: int = 64,
+        into: nn.Module | None = None,
+        generator: Generator | None = None,
+    ) -> nn.Module:
+        """Distil the average over copies into a copy of the trunk; see `augnet.fold.distil`."""
+        return distil(self, x, epochs, lr, batch, into, generator)
+
+    def _answers(
+        self, x: Tensor, sources: Iterator[Any], copies: int, rows: Tensor | None = None
+    ) -> Tensor:
+        """Ask the trunk about the next copies, of all samples or of some: (C, B, ...)."""
+        size = x.shape[0] if rows is None else len(rows)
         # A graph has one size of chunk, or a free batch size: not both.
         whole = self.training or _in_graph()
         cap = copies * size if whole else self.max_batch or max(size, ROWS)
         at_once = copies if whole else max(1, cap // size)
-        sources = self._sources(x, generator, copies)
         parts: list[Tensor] = []
         for start in range(0, copies, at_once):
-            views = self._views(x, list(islice(sources, min(at_once, copies - start))))
+            views = self._views(x, list(islice(sources, min(at_once, copies - start))), rows)
             parts += [self._ask(chunk) for chunk in ((views,) if whole else views.split(cap))]
         return torch.cat(parts).unflatten(0, (copies, size))
 
@@ -129,9 +198,11 @@ class AugNet(nn.Module):
                 made = make(x, dice)
             yield made
 
-    def _views(self, x: Tensor, sources: list[Any]) -> Tensor:
+    def _views(self, x: Tensor, sources: list[Any], rows: Tensor | None) -> Tensor:
         """Make the views of some copies, one copy after the other, (C · B, ...)."""
         rolling = self._rolling()
+        if rows is not None:
+            x, sources = x[rows], [take(source, rows) for source in sources]
         if not rolling:
             return torch.cat(sources)
         return rolling.follow(x.repeat(len(sources), *(1,) * (x.dim() - 1)), join(sources))

@@ -9,8 +9,10 @@ how many waves it has there, and what the mean over C points that are drawn this
 worth, in independent draws.
 """
 
+import argparse
 import json
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -20,21 +22,23 @@ from torch import nn
 from augnet import AugmentationLayer, AugNet, invariance, summary, words
 from augnet.data import mario, sinusoids
 from augnet.data.splits import Splits
-from augnet.trunk import MLP, MarioCNN
+from augnet.trunk import MLP, MarioCNN, SinusoidCNN
 
 RESULTS = Path(__file__).parents[1] / "results" / "copies.json"
 COPIES = (1, 2, 4, 10, 20)
 
 
-def capacity() -> tuple[Splits, nn.Module, dict, int, float]:
+def capacity() -> tuple[Splits, nn.Module, nn.Module, dict, int, float]:
     """Give the capacity study's data, its perceptron of two neurons, and the true word."""
     true = {"word": "frequency-shift", "limit": 0.5, "sfreq": 100.0}
-    return sinusoids.load(0), MLP(1000, 2, 1), true, 50, 1e-2
+    larger = SinusoidCNN(width=8, kernel=100)
+    return sinusoids.load(0), MLP(1000, 2, 1), larger, true, 50, 1e-2
 
 
-def mario_iggy() -> tuple[Splits, nn.Module, dict, int, float]:
+def mario_iggy() -> tuple[Splits, nn.Module, nn.Module, dict, int, float]:
     """Give Mario and Iggy, their small trunk, and the true rotation."""
-    return mario.load(0), MarioCNN(width=8), {"word": "rotate", "limit": 45.0}, 1, 1e-3
+    true = {"word": "rotate", "limit": 45.0}
+    return mario.load(0), MarioCNN(width=8), MarioCNN(width=16), true, 1, 1e-3
 
 
 def train(net: AugNet, data: Splits, epochs: int, lr: float) -> None:
@@ -69,6 +73,54 @@ def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3, most: int = 200
                 }
             )
             print(f"  {sampling:12s} C = {copies:2d}", *list(rows[-1].values())[2:])
+    return rows
+
+
+@torch.no_grad()
+def adaptive(net: AugNet, data: Splits, most: int = 200, seeds: int = 3) -> list[dict]:
+    """Measure accuracy against the copies that were made, at most twenty of a sample."""
+    x, y = data.test.x[:most], data.test.y[:most]
+    net.copies, net.sampling = COPIES[-1], "independent"
+    rows = []
+    for tolerance in (0.9, 0.6, 0.4, 0.2, 0.0):
+        dice = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+        answers = [net.predict(x, tolerance, d) for d in dice]
+        right = [(answer.output.argmax(1) == y).float().mean().item() for answer in answers]
+        made = [answer.copies.float().mean().item() for answer in answers]
+        rows.append(
+            {
+                "tolerance": tolerance,
+                "mean copies": round(statistics.mean(made), 2),
+                "accuracy": round(statistics.mean(right), 4),
+            }
+        )
+        print("  adaptive", *rows[-1].values())
+    return rows
+
+
+def folded(
+    net: AugNet, data: Splits, true: dict, lr: float, larger: nn.Module, most: int = 200
+) -> list[dict]:
+    """Compare the trunk, the average over twenty copies of it, and what one trunk keeps of that."""
+    (word,) = words(true)
+    x, y = data.test.x[:most], data.test.y[:most]
+    net.copies, net.sampling = COPIES[-1], "stratified"
+    train_on = data.train.x[:1000]
+    models = {
+        "the trunk": net.trunk,
+        "AugNet, C = 20": net,
+        "folded": net.fold(train_on, 20, lr, 32),
+        "folded into a larger net": net.fold(train_on, 20, 1e-2, 32, larger),
+    }
+    rows = []
+    for name, model in models.items():
+        dice = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            score = summary(invariance(model, word, x, dice)).median
+            right = (model(x).argmax(1) == y).float().mean().item()
+        row = {"model": name, "invariance": round(score, 4), "accuracy": round(right, 4)}
+        rows.append(row)
+        print(" ", *row.values())
     return rows
 
 
@@ -119,19 +171,33 @@ def answers(net: AugNet, data: Splits, true: dict, points: int = 401, most: int 
     }
 
 
+SETTINGS = {"capacity": capacity, "mario-iggy": mario_iggy}
+
+
+def measure(name: str) -> Iterator[tuple[str, object]]:
+    """Train a trunk and give one result after the other."""
+    torch.manual_seed(0)
+    data, trunk, larger, true, epochs, lr = SETTINGS[name]()
+    net = AugNet(AugmentationLayer(*words(true), magnitude=1.0), trunk, max_batch=1000)
+    train(net, data, epochs, lr)
+    net.eval()
+    yield "experiments", curve(net, data, true)
+    yield "adaptive", adaptive(net, data)
+    yield "folded", folded(net, data, true, lr, larger)
+    yield "answers", answers(net, data, true)
+
+
 def main() -> None:
-    """Train and measure."""
-    document = {"command": "python benchmarks/copies.py", "experiments": {}, "answers": {}}
-    for name, setting in (("capacity", capacity), ("mario-iggy", mario_iggy)):
-        torch.manual_seed(0)
-        data, trunk, true, epochs, lr = setting()
-        net = AugNet(AugmentationLayer(*words(true), magnitude=1.0), trunk, max_batch=1000)
-        train(net, data, epochs, lr)
+    """Measure; what is not asked for keeps its results."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("names", nargs="*", help=f"some of {', '.join(SETTINGS)}; all by default")
+    document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    document["command"] = "python benchmarks/copies.py"
+    for name in options.parse_args().names or SETTINGS:
         print(name)
-        document["experiments"][name] = curve(net.eval(), data, true)
-        document["answers"][name] = answers(net, data, true)
-        print(json.dumps(document["answers"][name], indent=1))
-        RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+        for kind, result in measure(name):
+            document.setdefault(kind, {})[name] = result
+            RESULTS.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

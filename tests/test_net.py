@@ -27,7 +27,7 @@ from augnet import (
     summary,
     words,
 )
-from augnet.aggregate import AGGREGATES
+from augnet.aggregate import AGGREGATES, uncertainty
 from augnet.transforms import IMAGES, SIGNALS, HorizontalFlip, Rotate, VerticalFlip
 from augnet.transforms.noise import uniform
 
@@ -202,6 +202,67 @@ def test_memory_is_flat_in_the_number_of_copies(monkeypatch, max_batch, rows):
         order.clear()
         torch.testing.assert_close(net(x, seeded(0)), whole)
         assert {count for _, count in order} == {8}
+
+
+@pytest.mark.parametrize("sampling", ["independent", "stratified"])
+@pytest.mark.parametrize(
+    ("aggregate", "tolerance"), [("logits", 0.5), ("probabilities", 0.2), ("values", 2.0)]
+)
+def test_samples_that_are_settled_get_no_more_copies(sampling, aggregate, tolerance):
+    net = signal_net(copies=22, sampling=sampling, aggregate=aggregate).eval()
+    x = inputs(SIGNALS, batch=30)
+    x[::3] /= 1000  # which the trunk answers alike whatever happens to them
+    x[1::3] *= 10
+    whole, sizes = net(x, seeded(3)), []
+    torch.testing.assert_close(net.predict(x, 0.0, seeded(3)).output, whole)
+    net.trunk.register_forward_pre_hook(lambda trunk, args: sizes.append(len(args[0])))
+    output, copies = net.predict(x, tolerance, seeded(3))
+    assert sum(sizes) == copies.sum()
+    assert copies.min() < copies.max() == 22
+    # Each sample gets its copies, whatever the others do.
+    everything = net.outputs(x, seeded(3))
+    for count in copies.unique():
+        rows = copies == count
+        torch.testing.assert_close(output[rows], net.aggregate(everything[:count, rows]))
+
+
+def test_any_augment_can_stop_early():
+    sized = AugNet(lambda x, generator: x + 1, nn.Identity(), "values", copies=9).eval()
+    output, copies = sized.predict(torch.rand(3), 0.1)
+    assert copies.tolist() == [4, 4, 4]
+    assert output.shape == (3,)
+    assert sized.predict(torch.rand(3, 2), 0.1, step=1).copies.tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match="tolerance is a width from 0; got -1"):
+        sized.predict(torch.rand(3), -1)
+    with pytest.raises(RuntimeError, match=r"call net.eval\(\) first"):
+        sized.train().predict(torch.rand(3))
+
+
+def test_intervals_cover_the_mean_and_do_not_trust_a_few_copies_that_agree():
+    torch.manual_seed(0)
+    for copies in (3, 4, 10, 40):
+        outputs = torch.randn(copies, 20_000, 1)
+        covered = outputs.mean(0).abs()[:, 0] < uncertainty(outputs, "values")
+        assert 0.945 < covered.float().mean().item() < 0.985
+    assert uncertainty(torch.zeros(1, 2, 3), "logits").isinf().all()
+    outputs[:, 0] = 0.3
+    error = uncertainty(outputs[:4], "values")
+    assert error[0] > error.mean() / 2
+
+
+def test_what_is_uncertain_depends_on_what_is_averaged():
+    agree = torch.tensor([[50.0, 0.0], [60.0, 0.0], [55.0, 0.0]])[:, None]
+    differ = torch.tensor([[9.0, 0.0], [9.0, 0.0], [-9.0, 0.0]])[:, None]
+    for meaning in ("logits", "log-probabilities", "probabilities"):
+        assert uncertainty(agree, meaning).item() < 1e-6
+        assert uncertainty(differ, meaning).item() > 0.4
+        pixels = agree[..., None, None].expand(-1, -1, -1, 4, 5)
+        assert uncertainty(pixels, meaning).item() < 1e-6
+    assert uncertainty(agree, "values").item() > 10
+    # Sure of its class each time, and yet not of how sure: the odds of mean logits may still turn.
+    lucky = torch.tensor([[5.0, 0.0], [30.0, 0.0], [5.0, 0.0]])[:, None]
+    assert uncertainty(lucky, "probabilities").item() < 0.02
+    assert uncertainty(lucky, "logits").item() > 0.9
 
 
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])

@@ -95,7 +95,7 @@ class AugmentationLayer(nn.Module):
             return (self.draw if self.mixing == "drawn" else self.mix)(x, generator)
 
     def roll(self, x: Tensor, generator: Generator | None = None) -> Dice:
-        """Roll the dice of one word per sample: a lot for the word of each sample, and the noise of all.
+        """Roll the dice of one word per sample: a lot that chooses it, and the noise of all words.
 
         The dice of all words are rolled, so that one seed means one view, in graphs too.
         """
@@ -173,10 +173,11 @@ class AugmentationLayer(nn.Module):
         """View each sample under one word, with a gradient for the weights.
 
         The choice is not differentiable. In its place stands the step from the sample to its view,
-        times the weight relative to itself, which is 1: T_q(x) + (w_q / stop(w_q) − 1) stop(T_q(x) − x).
-        In expectation the gradient is Σ_q ⟨∇L(T_q(x)), T_q(x) − x⟩ ∇w_q. That is the gradient of the
-        expected loss, Σ_q w_q L(T_q(x)), where the loss is linear between a sample and its views,
-        and has no bias then; where the loss is convex there, it overrates what words cost.
+        times the weight relative to itself, which is 1:
+        T_q(x) + (w_q / stop(w_q) − 1) stop(T_q(x) − x). In expectation the gradient is
+        Σ_q ⟨∇L(T_q(x)), T_q(x) − x⟩ ∇w_q. That is the gradient of the expected loss,
+        Σ_q w_q L(T_q(x)), where the loss is linear between a sample and its views, and has no bias
+        then; where the loss is convex there, it overrates what words cost.
         """
         dice = self.roll(x, generator)
         view, weights = self.follow(x, dice), self.weights
