@@ -12,8 +12,10 @@ worth, in independent draws.
 import argparse
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -27,18 +29,20 @@ from augnet.trunk import MLP, MarioCNN, SinusoidCNN
 RESULTS = Path(__file__).parents[1] / "results" / "copies.json"
 COPIES = (1, 2, 4, 10, 20)
 
+Setting: TypeAlias = tuple[Splits, nn.Module, Callable[[], nn.Module], dict, int, float]
 
-def capacity() -> tuple[Splits, nn.Module, nn.Module, dict, int, float]:
+
+def capacity() -> Setting:
     """Give the capacity study's data, its perceptron of two neurons, and the true word."""
     true = {"word": "frequency-shift", "limit": 0.5, "sfreq": 100.0}
-    larger = SinusoidCNN(width=8, kernel=100)
+    larger = partial(SinusoidCNN, width=8, kernel=100)
     return sinusoids.load(0), MLP(1000, 2, 1), larger, true, 50, 1e-2
 
 
-def mario_iggy() -> tuple[Splits, nn.Module, nn.Module, dict, int, float]:
+def mario_iggy() -> Setting:
     """Give Mario and Iggy, their small trunk, and the true rotation."""
     true = {"word": "rotate", "limit": 45.0}
-    return mario.load(0), MarioCNN(width=8), MarioCNN(width=16), true, 1, 1e-3
+    return mario.load(0), MarioCNN(width=8), partial(MarioCNN, width=16), true, 1, 1e-3
 
 
 def train(net: AugNet, data: Splits, epochs: int, lr: float) -> None:
@@ -99,7 +103,12 @@ def adaptive(net: AugNet, data: Splits, most: int = 200, seeds: int = 3) -> list
 
 
 def folded(
-    net: AugNet, data: Splits, true: dict, lr: float, larger: nn.Module, most: int = 200
+    net: AugNet,
+    data: Splits,
+    true: dict,
+    lr: float,
+    larger: Callable[[], nn.Module],
+    most: int = 200,
 ) -> list[dict]:
     """Compare the trunk, the average over twenty copies of it, and what one trunk keeps of that."""
     (word,) = words(true)
@@ -110,7 +119,7 @@ def folded(
         "the trunk": net.trunk,
         "AugNet, C = 20": net,
         "folded": net.fold(train_on, 20, lr, 32),
-        "folded into a larger net": net.fold(train_on, 20, 1e-2, 32, larger),
+        "folded into a larger net": net.fold(train_on, 20, 1e-2, 32, larger()),
     }
     rows = []
     for name, model in models.items():
