@@ -24,6 +24,11 @@ class Ramp:
     width: Tensor
     height: Tensor
 
+    def reaches(self, level: float) -> Tensor:
+        """Give where it has risen by a level, or 1 where it never does."""
+        place = self.onset + self.width * level / self.height.clamp(min=1e-9)
+        return torch.where(self.height > level, place, 1.0)
+
 
 def fit_ramp(places: Tensor, values: Tensor, weights: Tensor, window: float) -> Ramp:
     """Fit by weighted least squares to each row (R, P): on a grid, then on a finer one around."""
@@ -105,6 +110,11 @@ class Readings:
         if not sides:
             return None
         return torch.stack([torch.stack(onsets).mean(0) for onsets in sides.values()])
+
+    def exchanges(self) -> list[tuple[int, int, int]]:
+        """Find classes that become each other, in opposite directions: own, other and sign."""
+        crossings = [(own, other, sign) for own, other, sign, _ in self._crossings()]
+        return [(a, b, sign) for a, b, sign in crossings if (b, a, -sign) in crossings]
 
     def _there(self, own: int, other: int) -> Tensor:
         """Tell for which readings samples of one class have reached another.
