@@ -32,8 +32,12 @@ class Searched(NamedTuple):
 
     @property
     def budget(self) -> float:
-        """The passes at which methods are compared: the most that all of them have reached."""
-        return min(curve.passes[-1] for seeds in self.curves.values() for curve in seeds.values())
+        """The passes at which methods are compared: the fewest with which all have a score.
+
+        Who is over by then keeps the score of its end.
+        """
+        every = (curve for seeds in self.curves.values() for curve in seeds.values())
+        return float(max(curve.passes[0] for curve in every))
 
     @property
     def table(self) -> Table:
