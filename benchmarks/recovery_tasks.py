@@ -213,6 +213,15 @@ def shapes(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
     return 0.8 * figures[y, torch.arange(size)], y
 
 
+def dials(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
+    """Draw a spot on a ring, at three, twelve, nine or six o'clock, in noise."""
+    y = balanced(size, 4, generator)
+    x, down = plane(90 * y + 20 * even(size, generator))
+    spot = (-((x - 8).square() + down.square()) / 12).exp()
+    ring = 0.5 * (-((x.square() + down.square()).sqrt() - 11).square() / 2).exp()
+    return grainy(torch.stack((spot, ring, 0.3 * spot), 1), generator, 0.1), y
+
+
 def turned_and_lit(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
     """Draw a bar that stands or lies, dark or bright: four classes."""
     y = balanced(size, 4, generator)
@@ -443,6 +452,9 @@ TASKS = (
     task("symmetry-invariant", bilateral, {
         "channel-symmetry": ({"channels": CHANNELS}, LIMIT), "time-reverse": ({}, LIMIT),
         "frequency-shift": (limit(4), 1.0)}),
+    task("dials", dials, {
+        "rotate": (limit(180), 25.0), "horizontal-flip": ({}, 0.0), "hue": (limit(30), LIMIT),
+        "translate-x": (limit(0.1), LIMIT)}),
     task("rotate-and-brightness", turned_and_lit, {
         "rotate": (limit(90), 30.0), "brightness": (limit(0.9), (0.665 - 0.315) / 0.98),
         "horizontal-flip": ({}, LIMIT)}, size=1200),

@@ -29,12 +29,10 @@ from augnet.learn.compose import Composition
 from augnet.learn.door import Trunk
 from augnet.learn.found import Found, Invariance, Row, Verdict
 from augnet.learn.layers import SelectiveLayers
-from augnet.learn.profile import BATCH, Profile
+from augnet.learn.profile import PART, Profile
 from augnet.transforms import Word
 
 __all__ = ["Found", "Invariance", "Verdict", "learn"]
-
-LAYER_STEPS = 1200
 
 
 def learn(
@@ -55,9 +53,10 @@ def learn(
     `words` are names, tables or Transforms, or "auto": all that fit; what they share, such as
     `sfreq=100` or `channels=[...]`, is given by name. `trunk` is a module, of which a copy is
     trained, or a function that makes one, of nothing or of (shape, outputs). `budget` is a whole
-    number of epochs, or seconds: "30s" or 30.0. `progress` is True, or a function that is called
-    with each row of the history. With `layers`, lists of words, the paper's selective layers are
-    trained instead, and there is one row for the word that each layer selected.
+    number of epochs, or seconds: "30s" or 30.0. `progress` is True for a line now and then, or a
+    function that is called with each row of the history, whose "done" goes from 0 to 1.
+    With `layers`, lists of words, the paper's selective layers are trained on the ranges found, and
+    there is one row for the word that each layer selected.
 
     One seed gives one result; the global random state is left alone.
 
@@ -76,35 +75,44 @@ def learn(
     epochs = budget if isinstance(budget, int) and not isinstance(budget, bool) else None
     samples = door.data(x, y, Generator().manual_seed(seed))
     device = samples.x.device
+    chosen = [door.candidates(some, samples.x, **shared) for some in layers or ()]
     if layers is None:
         candidates = door.candidates(words, samples.x, **shared)
+    elif not chosen:
+        raise ValueError("learn takes at least one layer, a list of words; got none")
     else:
-        chosen = [door.candidates(some, samples.x, **shared) for some in layers]
+        candidates = [word for some in chosen for word in some]
+        candidates = [word for i, word in enumerate(candidates) if word not in candidates[:i]]
     generator = Generator(device=device).manual_seed(seed)
     report = _reporter(progress)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         net = door.trunk(trunk, samples)
-        per_epoch = max(1, len(samples.x) // BATCH)
-        if layers is not None:
-            steps = epochs * per_epoch if epochs else max(LAYER_STEPS, 20 * per_epoch)
-            selective = SelectiveLayers(samples, chosen, net, generator)
-            history = report(selective.fit(steps, limit))
-            return Found(tuple(selective.verdicts()), selective.net, history)
         profile = Profile(samples, candidates, net, generator)
-        history = report(profile.fit(epochs, None if limit is None else 0.7 * limit))
+        history = report(profile.fit(epochs, None if limit is None else PART * limit))
         rows = profile.verdicts()
-        composition = Composition(samples, rows, net, generator)
-        history += report(composition.fit(max(1, profile.steps * 2 // 5), len(history) + 1))
-    return Found(tuple(rows), composition.net, history)
+        built: Composition | SelectiveLayers
+        if layers is None:
+            built = Composition(samples, rows, net, generator)
+        else:
+            built = SelectiveLayers(samples, chosen, rows, net, generator)
+        history += report(built.fit(max(1, profile.steps * 2 // 5), len(history) + 1))
+        if isinstance(built, SelectiveLayers):
+            rows = built.selected()
+    return Found(tuple(rows), built.net, history)
 
 
 def _reporter(progress: bool | Callable[[Row], object]) -> Callable[[Iterator[Row]], list[Row]]:
     """Collect rows, telling someone about each."""
+    said = 0.0
 
     def tell(row: Row) -> None:
-        parts = [f"{k} {v:.3g}" for k, v in row.items() if k not in ("phase", "epoch")]
-        sys.stderr.write(f"{row['phase']} epoch {row['epoch']}: {', '.join(parts)}\n")
+        nonlocal said
+        if row["done"] < said + 0.05 and row["done"] < 1:
+            return
+        said = row["done"]
+        parts = [f"{k} {v:.3g}" for k, v in row.items() if k not in ("phase", "epoch", "done")]
+        sys.stderr.write(f"{said:4.0%} {row['phase']} epoch {row['epoch']}: {', '.join(parts)}\n")
 
     told = tell if progress is True else progress
 

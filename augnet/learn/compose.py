@@ -8,23 +8,26 @@ from torch import Generator, nn
 from augnet.augment import AugmentationLayer, AugmentationModule, identity
 from augnet.learn.door import Data
 from augnet.learn.found import Invariance, Row
-from augnet.learn.profile import BATCH, one_cycle
+from augnet.learn.profile import BATCH, PART, one_cycle
 from augnet.net import AugNet
 from augnet.transforms import Multiplicative
 from augnet.transforms.noise import permutation, uniform
 
 FACTORS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 COPIES = 10
+TRIED = 3
+"""Copies, while factors are compared."""
 JOINT_TOLERANCE = 0.01
 """What error all words together may add to the least there is."""
 
 
 class Composition:
-    """Train an AugNet of one layer per kept word; all ranges share one factor.
+    """Train an AugNet of one layer per kept word, its range a factor of what it may be alone.
 
     Words that are harmless one by one need not be together: two shears turn an image. So samples
-    are first seen at all factors, and the largest is kept at which the error on samples that were
-    not fitted is next to the least; the rest of the training uses that factor, and all samples.
+    are first seen at all kinds of factors. Then the error on samples that were not fitted decides:
+    the largest common factor at which it is next to the least, and from there each word in turn as
+    far up as it may go. The rest of the training uses these ranges, and all samples.
     """
 
     def __init__(
@@ -36,12 +39,13 @@ class Composition:
     ) -> None:
         self.data, self.generator = data, generator
         kept = [row for row in rows if row.verdict != "none"]
-        self.ranges = [_magnitude(row) for row in kept]
+        self.words = [row.word for row in kept]
+        self.ranges = [magnitude(row) for row in kept]
         layers = [AugmentationLayer(row.word, magnitude=1.0) for row in kept]
         augment = AugmentationModule(layers).to(data.x.device, data.x.dtype) if kept else identity
         aggregate = "logits" if data.classes else "values"
         self.net = AugNet(augment, trunk, aggregate, copies=COPIES if kept else 1)
-        self.factor = 1.0
+        self.factors = [1.0 for _ in kept]
 
     def fit(self, steps: int, first_epoch: int) -> Iterator[Row]:
         """Train; give one row per epoch."""
@@ -58,11 +62,11 @@ class Composition:
             for part in batches:
                 one_cycle(optimiser, 2e-3, done / steps)
                 if done < search:
-                    draw = uniform(self.data.x, (1,), self.generator).item()
-                    self._set(FACTORS[int(draw * len(FACTORS))])
+                    draws = uniform(self.data.x, (len(self.ranges),), self.generator).tolist()
+                    self._set([FACTORS[int(draw * len(FACTORS))] for draw in draws])
                 elif done == search and search:
-                    self.factor = self._largest()
-                    self._set(self.factor)
+                    self.factors = self._largest()
+                    self._set(self.factors)
                     self.net.train()
                 loss = self.data.loss(
                     self.net(self.data.x[part], self.generator), self.data.y[part]
@@ -72,36 +76,55 @@ class Composition:
                 optimiser.step()
                 total += loss.detach() / len(batches)
                 done += 1
-            yield {"phase": "net", "epoch": epoch, "loss": total.item(), "factor": self.factor}
+            row: Row = {"phase": "net", "epoch": epoch, "loss": total.item()}
+            row["done"] = PART + (1 - PART) * min(1.0, done / steps)
+            for word, factor in zip(self.words, self.factors, strict=True):
+                row[f"{word.name} factor"] = factor
+            yield row
             epoch += 1
         self.net.eval()
 
-    def _set(self, factor: float) -> None:
-        """Put all ranges at a part of what each may be alone; coins stay as they are."""
+    def _set(self, factors: Sequence[float]) -> None:
+        """Put each range at a part of what it may be alone; coins stay as they are."""
         if not isinstance(self.net.augment, AugmentationModule):
             return
         with torch.no_grad():
-            for layer, (magnitude, coin) in zip(self.net.augment, self.ranges, strict=True):
+            for layer, factor, (magnitude, coin) in zip(
+                self.net.augment, factors, self.ranges, strict=True
+            ):
                 layer.raw_magnitudes.fill_(magnitude if coin else factor * magnitude)
 
+    def _largest(self) -> list[float]:
+        """Give the largest factors whose error on held-out samples is next to the least."""
+        count = len(self.ranges)
+        errors = [self._error([factor] * count) for factor in FACTORS]
+        allowed = min(errors) + max(JOINT_TOLERANCE, 1.0 / len(self.data.held_out[:512]))
+        common = next(f for f, error in zip(FACTORS, errors, strict=True) if error <= allowed)
+        factors = [1.0 if coin else common for _, coin in self.ranges]
+        for index, (_, coin) in enumerate(self.ranges):
+            if not coin:
+                for factor in FACTORS[: FACTORS.index(common)]:
+                    tried = [*factors[:index], factor, *factors[index + 1 :]]
+                    if self._error(tried) <= allowed:
+                        factors = tried
+                        break
+        return factors
+
     @torch.no_grad()
-    def _largest(self) -> float:
-        """Give the largest factor whose error on held-out samples is next to the least."""
+    def _error(self, factors: Sequence[float]) -> float:
+        """Give the error on held-out samples at some factors."""
         rows = self.data.held_out[:512]
         x, y = self.data.x[rows], self.data.y[rows]
-        errors = []
-        for factor in FACTORS:
-            self._set(factor)
-            output = self.net.eval()(x, self.generator)
-            if self.data.classes:
-                errors.append((output.argmax(1) != y).double().mean().item())
-            else:
-                errors.append(((output - y) / self.data.scale).square().mean().item())
-        allowed = min(errors) + max(JOINT_TOLERANCE, 1.0 / len(rows))
-        return next(f for f, error in zip(FACTORS, errors, strict=True) if error <= allowed)
+        self._set(factors)
+        self.net.copies = TRIED
+        output = self.net.eval()(x, self.generator)
+        self.net.copies = COPIES
+        if self.data.classes:
+            return (output.argmax(1) != y).double().mean().item()
+        return ((output - y) / self.data.scale).square().mean().item()
 
 
-def _magnitude(row: Invariance) -> tuple[float, bool]:
+def magnitude(row: Invariance) -> tuple[float, bool]:
     """Give the magnitude of a strength, and whether it is a probability."""
     word = row.word
     if isinstance(word, Multiplicative):

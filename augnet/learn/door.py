@@ -20,7 +20,7 @@ Trunk: TypeAlias = nn.Module | Callable[..., nn.Module] | None
 LEAST = 16
 PER_CLASS = 4
 HELD_OUT = 2
-"""Every other sample is for measuring."""
+"""Every other sample of each class is for measuring."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,15 @@ def data(x: Any, y: Any, generator: torch.Generator | None = None) -> Data:
     order = torch.randperm(len(samples), generator=generator).to(samples.device)
     if not regression:
         order = order[labels[order].argsort(stable=True)]
-    aside = torch.arange(len(order), device=order.device) % HELD_OUT == HELD_OUT - 1
+    fitted, held_out = (
+        part[torch.randperm(len(part), generator=generator).to(part.device)]
+        for part in (order[::HELD_OUT], order[1::HELD_OUT])
+    )
     return Data(
         samples,
         labels,
-        order[~aside],
-        order[aside],
+        fitted,
+        held_out,
         0 if regression else int(labels.max()) + 1,
         labels.mean(0) if regression else labels.new_zeros(()),
         labels.std(0) if regression else labels.new_ones(()),

@@ -19,16 +19,21 @@ STEPS = 900
 """Or ten epochs, if that is more."""
 START = 0.15
 """Of the limit: where every range begins."""
-GROWTH, SHRINKAGE = 1.3, 1.5
+GROWTH, SHRINKAGE = 1.4, 1.5
 """By how much a range may change from one measurement to the next."""
-SETTLED, SETTLING = 0.6, 1.02
+SETTLED, SETTLING = 0.8, 1.02
 """After this part of the training, ranges grow by no more than this."""
-MARGIN = 1.15
-"""Until then, doses in training go this much beyond the range found so far.
+MARGIN, INSIDE = 1.15, 0.85
+"""Until then, doses in training go this much beyond the range found so far, unless
+classes meet there: then they stay inside by this much.
 
 Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
 an empty margin): then it can tell the label where nobody else could, and the range drifts."""
 ROUNDS = 24
+DOUBTS = 3
+"""So many measurements in a row must find a coin harmful, and hardly less than before."""
+PART = 0.7
+"""Of the whole work: the rest is the net at the end."""
 
 
 class Profile:
@@ -39,8 +44,9 @@ class Profile:
     ) -> None:
         self.data, self.words, self.trunk, self.generator = data, words, trunk, generator
         self.reach = [1.0 if isinstance(word, Switched) else START for word in words]
-        self.margin = MARGIN
+        self.margin = [MARGIN for _ in words]
         self.meter = Meter(data, trunk, generator)
+        self.harm, self.doubts = [1.0 for _ in words], [0 for _ in words]
         self.batch = max(BATCH, 4 * (len(words) + 1))
         self.steps = 0
 
@@ -65,12 +71,11 @@ class Profile:
                 total += loss.detach() / per_epoch
                 done += 1
                 if done % max(1, steps // ROUNDS) == 0 and done > steps // 12:
-                    settled = done >= SETTLED * steps
-                    self.margin = 1.0 if settled else MARGIN
-                    best = self._widen(best, SETTLING if settled else GROWTH)
+                    best = self._widen(best, growing=done < SETTLED * steps)
                 if done >= steps:
                     break
             row: Row = {"phase": "profile", "epoch": epoch, "loss": total.item()}
+            row["done"] = PART * min(1.0, done / steps)
             for word, reach in zip(self.words, self.reach, strict=True):
                 row[word.name] = float(word.strength(reach))
             yield row
@@ -89,17 +94,24 @@ class Profile:
         groups, _ = grouped(choice, count)
         views = [x[groups[0]]]
         with full_precision(x):
-            for word, reach, mine in zip(self.words, self.reach, groups[1:], strict=True):
+            for word, reach, margin, mine in zip(
+                self.words, self.reach, self.margin, groups[1:], strict=True
+            ):
                 u = uniform(x, mine.shape, self.generator)
-                parts = u * min(1.0, self.margin * reach)
+                parts = u * min(1.0, margin * reach)
                 if isinstance(word, Switched):
-                    parts = (u < 0.5).to(x)
+                    parts = (u < 0.5 * reach).to(x)
                 views.append(dose(word, x[mine], parts, self.generator) if len(mine) else x[mine])
         output, target = self.trunk(torch.cat(views)), y[torch.cat(groups)]
         return self.data.loss(output, target)
 
-    def _widen(self, best: float, growth: float) -> float:
-        """Move every range to where the error begins to rise."""
+    def _widen(self, best: float, growing: bool) -> float:
+        """Move every range to where the error begins to rise.
+
+        Where two classes become each other, that is a border, and no dose beyond it is trained on.
+        Any other rise may be a guess of a trunk that never saw such doses: while ranges grow, it
+        counts only among doses that were trained on.
+        """
         x, y = self.meter.held_out(128)
         before = self.meter.errors(x, y)
         base = float(before[0].mean())
@@ -107,14 +119,36 @@ class Profile:
             return best
         for index, word in enumerate(self.words):
             if isinstance(word, Switched):
+                self._doubt(index, self.meter.toss(word, x, y, before))
                 continue
             reach = self.reach[index]
-            readings = self.meter.zoom(word, x, y, before, min(1.0, 2 * reach), 8, 2)
+            readings = self.meter.zoom(word, x, y, before, 2 * reach, 8, 2)
+            border = self.meter.meet(word, reach, x, y, readings)
+            guess = growing and not border
+            window = min(1.0, self.margin[index] * reach)
+            if guess and readings.window > window:
+                readings = self.meter.zoom(word, x, y, before, window, 8, 2)
             ramp = readings.pooled(torch.ones_like(before[0])[None])
-            onset, height = ramp.onset.item(), ramp.height.item()
+            onset, width, height = (v.item() for v in (ramp.onset, ramp.width, ramp.height))
+            if guess:
+                onset += width * min(1.0, self.meter.tolerance / max(height, 1e-9))
             found = 1.0 if height <= self.meter.tolerance else max(onset, 0.005)
+            growth = GROWTH if growing else SETTLING
             self.reach[index] = min(max(found, reach / SHRINKAGE), reach * growth, 1.0)
+            self.margin[index] = INSIDE if border else MARGIN if growing else 1.0
         return min(best, base)
+
+    def _doubt(self, index: int, added: Tensor) -> None:
+        """Toss a coin no more if heads go on adding error, training or not.
+
+        Else the trunk would learn by heart what contradicts itself, and the rest would suffer.
+        """
+        harm = float(self.meter.harm(added, torch.ones_like(added)[None]))
+        stuck = harm > max(self.meter.coin, 0.8 * self.harm[index])
+        self.doubts[index] = self.doubts[index] + 1 if stuck else 0
+        self.harm[index] = harm
+        if self.doubts[index] >= DOUBTS:
+            self.reach[index] = 0.0
 
     def verdicts(self) -> list[Invariance]:
         """Measure all words once more, with care."""
