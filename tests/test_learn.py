@@ -217,6 +217,8 @@ def test_a_ramp_is_fitted():
     ramp = fit_ramp(places, values, torch.ones_like(places), 1.0)
     torch.testing.assert_close(ramp.onset, torch.tensor([0.33]), atol=0.01, rtol=0)
     torch.testing.assert_close(ramp.height, torch.tensor([0.6]), atol=0.03, rtol=0)
+    torch.testing.assert_close(ramp.reaches(0.3), torch.tensor([0.43]), atol=0.01, rtol=0)
+    assert ramp.reaches(0.7) == 1
 
 
 def readings(border, spread=0.1, size=200, signed=True):
