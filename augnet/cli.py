@@ -81,7 +81,7 @@ def run(
         list[str] | None, typer.Option(help="A variant; may be given again. Default: all.")
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="ours, or paper for the paper's settings.")
+        str, typer.Option(help="ours, or paper for the paper's settings; a+b for both of two.")
     ] = "ours",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 1,
     set: Annotated[
@@ -121,7 +121,7 @@ def run(
         if ray and (devices > 1 or jobs > 1):
             raise ConfigError("--ray decides where runs go: leave out --devices and --jobs")
         processes = int(os.environ["LOCAL_WORLD_SIZE"]) if in_group() else jobs * devices
-        machine = Machine(devices, precision, max(1, (os.cpu_count() or 1) // processes))
+        machine = Machine(devices, precision, threads(processes))
         if in_group():
             follow(runs, lambda missing: in_this_group(missing, machine))
             if os.environ["RANK"] != "0":
@@ -147,6 +147,12 @@ def report(
     with one_clear_line():
         for page in write(find(runs), out):
             console.print(f"The report is in {page}")
+
+
+def threads(processes: int) -> int:
+    """Say how many threads a process has: as OMP_NUM_THREADS says, or its part of the cores."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdigit() and int(said) else max(1, (os.cpu_count() or 1) // processes)
 
 
 def folder(each: Config) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
-from augnet.data import mario, sinusoids
+from augnet.data import cifar, mario, sinusoids
 from augnet.data.splits import Samples, Splits
 
 __all__ = ["DATASETS", "Samples", "Splits"]
 
 DATASETS: dict[str, Callable[..., Splits]] = {
+    "cifar10": cifar.load,
     "mario-iggy": mario.load,
     "sinusoids": sinusoids.load,
 }

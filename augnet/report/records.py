@@ -51,6 +51,14 @@ class Measured(Section):
     accuracy: float
 
 
+class Scored(Section):
+    """Accuracy on the test set with views of a kind, `plain` or `own`, and so many copies."""
+
+    views: str
+    copies: int
+    accuracy: float
+
+
 class Record(Section):
     """What one run came to."""
 
@@ -64,6 +72,7 @@ class Record(Section):
     layers: list[Layer] = Field(default=[])
     widths: dict[str, float] = Field(default={})
     measured: list[Measured] = Field(default=[])
+    scored: list[Scored] = Field(default=[])
 
     @property
     def label(self) -> str:
@@ -97,6 +106,7 @@ def record(run: Run) -> Record:
             key.removeprefix(start).removesuffix(end): round(run.learned(key), 4) for key in widths
         },
         measured=[Measured.model_validate(row) for row in run.measured],
+        scored=[Scored.model_validate(row) for row in run.scored],
     )
 
 
