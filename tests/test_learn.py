@@ -337,6 +337,19 @@ def test_what_only_the_trunk_takes_for_another_class_does_not_meet():
     assert not crossing(x, y, rule)
 
 
+def test_less_may_be_added_where_much_is_lost_already():
+    x, y = steps()
+    x[:, 0] = torch.arange(160).float()
+    meter = Meter(
+        door.data(x, y, generator()),
+        Told(lambda x: (x[:, 1] > 2) ^ (x[:, 0] % 4 == 0)),
+        generator(),
+    )
+    full = meter.tolerance
+    meter.verdicts(words(["sign-flip"]), [1.0])
+    assert meter.tolerance == pytest.approx(full / 2)  # a quarter wrong, where half is chance
+
+
 def test_a_coin_that_goes_on_doing_harm_is_tossed_no_more():
     y = torch.arange(160) % 2
     x = (2.0 * y[:, None] - 1) + 0.3 * torch.randn(160, 64, generator=generator())

@@ -171,6 +171,10 @@ class Meter:
         rows = torch.cat((held_out, self._some(self.data.fitted, MEASURED)))
         x, y = self.data.x[rows], self.data.y[rows]
         before = self.errors(x, y)
+        if self.data.classes:  # where much is lost already, less may be added
+            chance = 1 - float(y.bincount().max()) / len(y)
+            left = max(0.25, 1 - float(before[0].mean()) / chance)
+            self.tolerance, self.coin = left * TOLERANCE[0], left * COIN[0]
         # The bootstrap: other samples could have come, so each gets a random weight.
         weights = -uniform(x, (200, len(x)), self.generator).clamp(min=1e-6).log()
         weights = torch.cat((torch.ones_like(weights[:1]), weights))
