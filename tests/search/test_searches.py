@@ -44,9 +44,9 @@ def test_it_finds_what_was_planted_better_than_chance(name):
         return sum(each.get(word, 0.0) for each in mine for word in words) / len(mine)
 
     assert found.passes > 0
-    assert share(*HARMFUL) < 0.5
     # Some look for views like the samples, the others for what helps with other samples.
-    assert share(SEEN if name.startswith("fast") else UNSEEN) > 0.25
+    planted = SEEN if name.startswith("fast") else UNSEEN
+    assert share(planted) > max(0.25, *map(share, HARMFUL))
 
 
 @pytest.mark.parametrize("name", ["randaugment", "trivialaugment"])
