@@ -26,6 +26,7 @@ slow: .venv/installed-dev  ## the tests that take minutes
 bench: .venv/installed-dev  ## what the documented results were made with
 	$(BIN)/python benchmarks/demo.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/copies.py
 
 # A stamp per extra: installed once, and again only when the requirements change.
 .venv/installed-%: pyproject.toml constraints.txt

@@ -46,3 +46,43 @@ AGGREGATES: dict[str, Aggregate] = {
     "log-probabilities": mean_log_probabilities,
     "probabilities": mean_probabilities,
 }
+
+PRIOR = 4
+"""How many copies the variance of the batch counts for in that of a sample."""
+
+
+def uncertainty(outputs: Tensor, meaning: str) -> Tensor:
+    """Say how far the answer to each sample may be off, given its copies (C, B, ...): (B,).
+
+    `meaning` is a name of `AGGREGATES`. For values this is half the width of the confidence
+    interval of the mean (95 %, Student's), of the most uncertain value. For mean probabilities it
+    is the same in probabilities. For mean logits it is by how much the odds between the leading
+    class and another may change within the interval of their difference, as a probability. One
+    copy says nothing: infinite.
+
+    A few copies may agree by chance. So the variance of a sample counts together with the mean
+    variance of its batch, as if that had been seen in `PRIOR` more copies.
+    """
+    copies = outputs.shape[0]
+    if copies < 2:
+        return outputs.new_full(outputs.shape[1:2], math.inf)
+    if meaning != "values":
+        outputs = _log_probabilities(outputs)
+    if meaning == "probabilities":
+        outputs = outputs.exp()
+    odds = meaning in ("logits", "log-probabilities")
+    if odds:
+        leader = outputs.mean(0, keepdim=True).argmax(2, keepdim=True)
+        outputs = outputs - outputs.gather(2, leader.expand(copies, *leader.shape[1:]))
+    prior = PRIOR if outputs.shape[1] > 1 else 0
+    z, freedom = 1.96, copies - 1 + prior
+    # The first terms of the expansion of Student's quantile around the normal one.
+    quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    variance = outputs.var(0)
+    variance = ((copies - 1) * variance + prior * variance.mean(0, keepdim=True)) / freedom
+    error = variance.sqrt() * (quantile / math.sqrt(copies))
+    if odds:
+        behind = outputs.mean(0)
+        error = (behind + error).sigmoid() - behind.sigmoid()
+        error = error.scatter(1, leader[0], 0.0)  # which is not behind itself
+    return error.flatten(1).amax(1) if error.dim() > 1 else error

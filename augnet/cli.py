@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from augnet import VOCABULARY, __version__, config
+from augnet.checks import nearest
 from augnet.config import Config, ConfigError, Experiment
 from augnet.launch import PRECISIONS, Machine, in_group, in_this_group, on_ray, on_this_machine
 from augnet.own import verbs
@@ -83,7 +84,7 @@ def run(
         list[str] | None, typer.Option(help="A variant; may be given again. Default: all.")
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="ours, or paper for the paper's settings.")
+        str, typer.Option(help="ours, or paper for the paper's settings; a+b for both of two.")
     ] = "ours",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 1,
     set: Annotated[
@@ -123,7 +124,7 @@ def run(
         if ray and (devices > 1 or jobs > 1):
             raise ConfigError("--ray decides where runs go: leave out --devices and --jobs")
         processes = int(os.environ["LOCAL_WORLD_SIZE"]) if in_group() else jobs * devices
-        machine = Machine(devices, precision, max(1, (os.cpu_count() or 1) // processes))
+        machine = Machine(devices, precision, threads(processes))
         if in_group():
             follow(runs, lambda missing: in_this_group(missing, machine))
             if os.environ["RANK"] != "0":
@@ -139,16 +140,71 @@ def run(
 
 
 @app.command()
+def search(
+    method: Annotated[
+        str, typer.Argument(help="A search, such as adda; or a variant, to compare with.")
+    ],
+    name: Annotated[str, typer.Argument(help="An experiment; see augnet list.")],
+    variant: Annotated[
+        str | None, typer.Option(help="Whose words are searched. Default: the first with layers.")
+    ] = None,
+    protocol: Annotated[str, typer.Option(help="As in augnet run.")] = "ours",
+    seeds: Annotated[int, typer.Option(min=1, help="How many folds or seeds, from 0.")] = 1,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(help="A change, such as search.options.adda.epochs=5; may be repeated."),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="Where trials are kept, such as postgresql://...; default: a file."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where search directories go.")] = Path("searches"),
+) -> None:
+    """Search a policy for an experiment, retraining now and then; searches by trials resume."""
+    from augnet.search import SEARCHES
+    from augnet.search.directory import SearchDirectory
+
+    with one_clear_line():
+        experiment = config.read(name)
+        if method not in SEARCHES and method not in experiment.variants:
+            known = (*SEARCHES, *experiment.variants)
+            raise ConfigError(f"unknown search {method!r}{nearest(method, known)}")
+        changes = dict(map(config.parse_change, set or []))
+        asked = [variant] if variant else list(experiment.variants)
+        configs = [
+            config.resolve(name, experiment, each, protocol=protocol, changes=changes)
+            for each in (asked if method in SEARCHES else [method])
+        ]
+        settings = next((each for each in configs if each.augment.name == "layers"), configs[0])
+        for seed in range(seeds):
+            path = out / name / protocol / method / f"seed-{seed}"
+            for point in SearchDirectory(path, method, settings, seed).run(storage):
+                console.print(
+                    f"{method}, seed {seed}: {point.passes:.0f} passes, {point.seconds:.0f} s, "
+                    f"valid {point.valid:.3f}, test {point.test:.3f}"
+                )
+
+
+@app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run directories, or folders of them.")],
     out: Annotated[Path, typer.Option(help="Where pages, figures and tables go.")] = Path("report"),
 ) -> None:
     """Write a page, figures and a table for each experiment among some runs."""
-    from augnet.report import find, write
+    from augnet.report import find, searches, write
 
     with one_clear_line():
-        for page in write(find(runs), out):
+        searched = searches.find(runs)
+        has_runs = not searched or any(next(path.rglob("run.json"), None) for path in runs)
+        pages = searches.write(searched, out)
+        for page in (*(write(find(runs), out) if has_runs else ()), *pages):
             console.print(f"The report is in {page}")
+
+
+def threads(processes: int) -> int:
+    """Say how many threads a process has: as OMP_NUM_THREADS says, or its part of the cores."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return int(said) if said.isdigit() and int(said) else max(1, (os.cpu_count() or 1) // processes)
 
 
 def folder(each: Config) -> str:

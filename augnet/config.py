@@ -56,7 +56,7 @@ class Net(Section):
 class Penalty(Section):
     """What is added to the loss, and its weight over the epochs."""
 
-    name: Literal["none", "selective", "magnitude-only", "data-space"] = "none"
+    name: Literal["none", "selective", "magnitude-only", "data-space", "travel"] = "none"
     weight: float | list[tuple[int, float]] = 0.0
 
     @field_validator("weight")
@@ -79,8 +79,10 @@ class Training(Section):
     augment_lr: float | None = Field(default=None, gt=0)
     augment_weight_decay: float = Field(default=0.0, ge=0)
     schedule: Literal["constant", "cosine"] = "constant"
+    shuffle: bool = True
     patience: int | None = Field(default=None, ge=1)
     metric: Literal["accuracy", "balanced_accuracy"] = "accuracy"
+    balanced: bool = False  # samples of rare classes weigh more, so that all classes weigh alike
 
 
 class Measure(Section):
@@ -88,6 +90,22 @@ class Measure(Section):
 
     word: str | dict[str, Any]
     copies: list[int] = Field(min_length=1)
+
+
+class Scores(Section):
+    """How a net is scored (`augnet.score`): the views in each epoch, and more when it is over."""
+
+    views: Literal["net", "plain", "own"] = "net"
+    invariance: list[str | dict[str, Any]] = []  # words, after each epoch, on some test samples
+    samples: int = Field(default=500, ge=2)
+    copies: list[int] = []  # of its own views, when a run is over; and plain
+
+
+class Searches(Section):
+    """What `augnet search` is given: words besides those of the layers, and options by search."""
+
+    more: list[str | dict[str, Any]] = []  # for searches that need no gradients
+    options: dict[str, dict[str, Any]] = {}
 
 
 class Config(Section):
@@ -103,6 +121,8 @@ class Config(Section):
     penalty: Penalty = Penalty()
     train: Training
     measure: Measure | None = None
+    scores: Scores = Scores()
+    search: Searches = Searches()
     sweep: dict[str, Any] = {}  # the point of a grid at which this run is, if it is part of one
 
 
@@ -126,6 +146,7 @@ class Claim(Section):
     quantity: Literal[
         "selected", "weight", "strength", "used-strength", "used-magnitude", "used-layers",
         "leads-from", "spread-widths", "test-accuracy", "accuracy", "invariance",
+        "plain-accuracy", "own-accuracy", "balanced-accuracy",
     ]  # fmt: skip
     word: str | None = None
     copies: int | None = None
@@ -149,7 +170,7 @@ class Claim(Section):
         if tolerant != (self.tolerance is not None):
             raise ValueError(f"{given[0]} {'needs a' if tolerant else 'takes no'} tolerance")
         needed = {"word": ("weight", "strength", "used-strength", "leads-from"),
-                  "copies": ("accuracy", "invariance")}  # fmt: skip
+                  "copies": ("accuracy", "invariance", "own-accuracy")}  # fmt: skip
         for key, quantities in needed.items():
             if (self.quantity in quantities) != (getattr(self, key) is not None):
                 raise ValueError(f"{key} is for {', '.join(quantities)}, and these need it")
@@ -186,6 +207,8 @@ class Experiment(Section):
     penalty: dict[str, Any] = {}
     train: dict[str, Any]
     measure: dict[str, Any] | None = None
+    scores: dict[str, Any] = {}
+    search: dict[str, Any] = {}
     protocols: dict[str, dict[str, Any]] = {}
     variants: dict[str, dict[str, Any]]
     expect: Expect = Expect()
@@ -203,7 +226,8 @@ class Experiment(Section):
     @property
     def base(self) -> dict[str, Any]:
         """What all variants share."""
-        shared = ("data", "augment", "trunk", "net", "penalty", "train", "measure")
+        shared = ("data", "augment", "trunk", "net", "penalty", "train", "measure", "scores",
+                  "search")  # fmt: skip
         return {key: getattr(self, key) for key in shared}
 
 
@@ -245,20 +269,24 @@ def resolve(
 ) -> Config:
     """Merge an experiment's settings, protocol, variant and the user's changes into a config.
 
-    A `sweep` is the point of a grid: changes too, which the config remembers as such.
+    Protocols can be combined, such as `paper+small`: each changes what those before it left. A
+    `sweep` is the point of a grid: changes too, which the config remembers as such.
     """
     if variant not in experiment.variants:
         raise ConfigError(
             f"{name} has no variant {variant!r}{nearest(variant, experiment.variants)}"
         )
     protocols = {"ours": {}, **experiment.protocols}
-    if protocol not in protocols:
-        raise ConfigError(f"{name} has no protocol {protocol!r}{nearest(protocol, protocols)}")
-    settings = merge(experiment.base, protocols[protocol])
+    settings: Mapping[str, Any] = experiment.base
+    for part in protocol.split("+"):
+        if part not in protocols:
+            raise ConfigError(f"{name} has no protocol {part!r}{nearest(part, protocols)}")
+        settings = merge(settings, protocols[part])
     own = dict(experiment.variants[variant])
     own_protocols = own.pop("protocols", {})
     settings = merge(settings, own)
-    settings = merge(settings, own_protocols.get(protocol, {}))
+    for part in protocol.split("+"):
+        settings = merge(settings, own_protocols.get(part, {}))
     point = dict(sweep or {})
     for key, value in {**(changes or {}), **point}.items():
         if (section := key.partition(".")[0]) not in experiment.base:

@@ -11,7 +11,11 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet.augment import Augerino, AugmentationLayer
+from augnet.transforms import Switched
 from augnet.transforms.noise import derangement
+
+AT_REST = 0.02  # magnitudes below are moved as if they were this, so that no word dies
+MOVED = 32  # samples tell how far a word moves the data
 
 
 def selective(weights: Tensor | nn.Module, magnitudes: Tensor | None = None) -> Tensor:
@@ -85,6 +89,39 @@ def in_data_space(augment: nn.Module, x: Tensor, generator: Generator | None = N
     magnitudes = torch.cat([layer.magnitudes for layer in layers])
     moved = torch.cat([displacement(layer, x, generator) for layer in layers])
     return selective(weights, moved) + selective(weights.detach(), magnitudes)
+
+
+def travel(augment: nn.Module, x: Tensor, generator: Generator | None = None) -> Tensor:
+    """Reward each word by how far it moves the data: −Σ w d(μ), with a gradient in both.
+
+    d is the mean distance between a sample and its view, as a part of that between two samples; for
+    coins it is the expectation, exactly. A word grows until moving samples a little farther costs
+    more than that is worth: so words that move the data far at little cost go first, and no unit
+    of magnitude matters. For layers of one word each, which compete for nothing but the task.
+    """
+    layers = _layers(augment, "travel")
+    x = x[:MOVED]
+    if len(x) == 1:  # no other sample, no measure
+        return x.new_zeros(())
+    apart = _distance(x, x[derangement(x, len(x), generator)])
+    total = x.new_zeros(())
+    for layer in layers:
+        layer.check(x)
+        words = zip(layer.transforms, layer.weights, layer.magnitudes, strict=True)
+        for word, weight, magnitude in words:
+            if isinstance(word, Switched):
+                moved = word.strength(magnitude) * _distance(word.apply(x), x)
+            else:
+                # At rest a distance has no gradient: there it is that of a small step.
+                stirred = magnitude + (AT_REST - magnitude.detach()).clamp(min=0)
+                moved = _distance(word.view(x, stirred, generator), x)
+            total = total + weight * moved
+    return -total / apart.clamp(min=1e-6)
+
+
+def _distance(first: Tensor, second: Tensor) -> Tensor:
+    # A view may equal its sample, where a norm has no gradient: the shift makes it 0.
+    return ((first - second).square().flatten(1).mean(1) + 1e-12).sqrt().mean()
 
 
 def _layers(augment: nn.Module, who: str) -> list[AugmentationLayer]:

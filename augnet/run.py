@@ -29,10 +29,12 @@ from augnet.augment import (
     Augerino,
     AugmentationLayer,
     AugmentationModule,
+    Chain,
     Policy,
     Step,
     identity,
 )
+from augnet.augment.published import autoaugment, crop_flip, randaugment, trivialaugment
 from augnet.checks import nearest
 from augnet.config import Config, ConfigError, Named
 from augnet.data import DATASETS, Splits
@@ -53,14 +55,20 @@ def layers(
     sfreq: float | None = None,
     channels: list[str] | None = None,
     repeat: int = 1,
-) -> AugmentationModule:
-    """Build augmentation layers from lists of words; `repeat` the whole."""
+    after: str | None = None,
+) -> AugmentationModule | Chain:
+    """Build augmentation layers from lists of words; `repeat` the whole, `after` a policy."""
     shared = {"sfreq": sfreq, "channels": channels}
     shared = {key: value for key, value in shared.items() if value is not None}
-    return AugmentationModule(
+    module = AugmentationModule(
         AugmentationLayer(*words(layer, **shared), magnitude=magnitude, temperature=temperature)
         for layer in layers * repeat
     )
+    if after is None:
+        return module
+    if after not in POLICIES:
+        raise ValueError(f"unknown policy {after!r}{nearest(after, POLICIES)}")
+    return Chain([POLICIES[after](), module])
 
 
 def fixed(word: Word, probability: float = 1.0) -> Policy:
@@ -68,11 +76,19 @@ def fixed(word: Word, probability: float = 1.0) -> Policy:
     return Policy([[Step(words(word)[0], probability)]])
 
 
+POLICIES: dict[str, Callable[..., Policy]] = {
+    "autoaugment": autoaugment,
+    "crop-flip": crop_flip,
+    "randaugment": randaugment,
+    "trivialaugment": trivialaugment,
+}
+
 AUGMENTS: dict[str, Callable[..., Any]] = {
     "layers": layers,
     "augerino": Augerino,
     "fixed": fixed,
     "none": lambda: identity,
+    **POLICIES,
 }
 
 # Which penalty can be read off which augmentation.
@@ -80,6 +96,7 @@ PENALISED: dict[str, tuple[str, ...]] = {
     "none": tuple(AUGMENTS),
     "selective": ("layers",),
     "data-space": ("layers",),
+    "travel": ("layers",),
     "magnitude-only": ("layers", "augerino"),
 }
 
@@ -221,7 +238,10 @@ class RunDirectory:
         if fabric.broadcast(self.finished):
             return
         net, splits = build(self.config, self.seed)
-        trainer = Trainer(net, splits, self.config.train, self.config.penalty, self.seed, fabric)
+        config = self.config
+        trainer = Trainer(
+            net, splits, config.train, config.penalty, self.seed, fabric, config.scores
+        )
         self._go_on(trainer, fabric)
         if writes and not self.begun:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -260,6 +280,8 @@ class RunDirectory:
         if self.config.measure:
             (word,) = words(self.config.measure.word)
             result["measured"] = [trainer.measure(word, c) for c in self.config.measure.copies]
+        if self.config.scores.copies:
+            result["scored"] = trainer.score_views()
         self._write_json("result.json", result)
         (self.path / "state.pt").unlink(missing_ok=True)
 

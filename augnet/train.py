@@ -1,35 +1,42 @@
 """The one training loop: everything learns together, one plain row per epoch."""
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Generator, Tensor, nn
 
-from augnet.augment import Augerino, AugmentationLayer
-from augnet.config import Penalty, Training
+from augnet.augment import Augerino, AugmentationLayer, ByClass
+from augnet.config import Penalty, Scores, Training
 from augnet.data import Samples, Splits
 from augnet.invariance import invariance, summary
 from augnet.net import AugNet
-from augnet.penalty import Schedule, in_data_space, magnitude_only, selective
-from augnet.transforms import Transform
-
-Row: TypeAlias = dict[str, float]
+from augnet.penalty import Schedule, in_data_space, magnitude_only, selective, travel
+from augnet.score import Row as Row
+from augnet.score import accuracy, accuracy_by_copies, as_seen, invariances
+from augnet.transforms import Transform, words
 
 
 class Objective(nn.Module):
     """What is minimised, as one module: so that processes that share a batch see all of it."""
 
-    def __init__(self, net: AugNet, penalty: str) -> None:
+    weights: Tensor | None
+
+    def __init__(self, net: AugNet, penalty: str, weights: Tensor | None = None) -> None:
         super().__init__()
         self.net, self.penalty = net, penalty
+        self.register_buffer("weights", weights)  # of the classes, whose mean over samples is 1
 
     def forward(self, x: Tensor, y: Tensor, dice: Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Give the loss of the task, the penalty, and the share of right answers."""
+        if isinstance(self.net.augment, ByClass):  # which needs labels, as no other does
+            x = self.net.augment.labelled(x, y, dice)
         output = self.net(x, dice)
-        task = F.cross_entropy(output, y)
+        task = F.cross_entropy(output, y, reduction="none")
+        # Weighted before the mean, not by it: so processes that share a batch agree on its loss.
+        task = (task if self.weights is None else self.weights[y] * task).mean()
         right = (output.detach().argmax(1) == y).double().mean()
         return task, self._penalty(x, dice), right
 
@@ -41,6 +48,8 @@ class Objective(nn.Module):
             return magnitude_only(augment)
         if self.penalty == "data-space":
             return in_data_space(augment, x, dice)
+        if self.penalty == "travel":
+            return travel(augment, x, dice)
         return x.new_zeros(())
 
 
@@ -63,14 +72,18 @@ class Trainer:
         penalty: Penalty,
         seed: int = 0,
         fabric: Fabric | None = None,
+        scores: Scores | None = None,
     ) -> None:
         self.fabric = fabric or Fabric(accelerator="auto", devices=1)
         self.net, self.settings, self.seed = net, settings, seed
+        self.scores = scores or Scores()
         self.weight = Schedule(penalty.weight)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
         optimiser = _optimiser(net, settings)
         self.scheduler = _scheduler(optimiser, settings)
-        self.objective, self.optimiser = self.fabric.setup(Objective(net, penalty.name), optimiser)
+        weights = class_weights(self.splits.train.y) if settings.balanced else None
+        objective = Objective(net, penalty.name, weights)
+        self.objective, self.optimiser = self.fabric.setup(objective, optimiser)
         own = seed + 1_000_003 * self.fabric.global_rank
         self.order = Generator().manual_seed(seed)
         self.dice = Generator(device=self.fabric.device).manual_seed(own + 1)
@@ -104,7 +117,9 @@ class Trainer:
         weight = self.weight(number)
         rank, world = self.fabric.global_rank, self.fabric.world_size
         totals = torch.zeros(3, dtype=torch.float64, device=x.device)
-        for batch in torch.randperm(len(x), generator=self.order).split(self.settings.batch_size):
+        order = torch.randperm(len(x), generator=self.order)
+        order = order if self.settings.shuffle else torch.arange(len(x))
+        for batch in order.split(self.settings.batch_size):
             if len(batch) < world:
                 continue  # too few for all processes
             rows = batch[rank::world].to(x.device)
@@ -122,39 +137,53 @@ class Trainer:
         for part in ("valid", "test"):
             scores = self.score(getattr(self.splits, part))
             row |= {f"{part}_{name}": value for name, value in scores.items()}
+        row |= self.watch()
         metric = f"valid_{self.settings.metric}"
         if self.settings.patience and all(row[metric] > other[metric] for other in self.rows):
             self.best = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
         return self.fabric.broadcast(row | learned(self.net))
 
-    @torch.no_grad()
-    def score(self, samples: Samples) -> Row:
+    def score(self, samples: Samples, views: str | None = None) -> Row:
         """Give accuracy and balanced accuracy, always with the same dice."""
-        self.net.eval()
-        batch_size = max(1, 256 // self.net.copies)  # copies and all, it should fit into the cache
-        dice = Generator(device=self.fabric.device).manual_seed(self.seed)
+        net = as_seen(self.net, views or self.scores.views).eval()
         with self.fabric.autocast():
-            answers = torch.cat([self.net(x, dice).argmax(1) for x in samples.x.split(batch_size)])
-        right = (answers == samples.y).double()
-        per_class = [right[samples.y == label].mean() for label in samples.y.unique()]
-        return {
-            "accuracy": right.mean().item(),
-            "balanced_accuracy": torch.stack(per_class).mean().item(),
-        }
+            return accuracy(net, samples, self._same_dice())
+
+    def watch(self) -> Row:
+        """Give the invariance to the words that are watched, on some samples of the test set."""
+        if not self.scores.invariance:
+            return {}
+        net = as_seen(self.net, self.scores.views).eval()
+        x = self.splits.test.x[: self.scores.samples]
+        with self.fabric.autocast():
+            return invariances(net, words(self.scores.invariance), x, self._same_dice())
+
+    def score_views(self) -> list[dict[str, Any]]:
+        """Give the test accuracy of plain samples, and with each number of copies of own views."""
+        test = self.splits.test
+        plain = self.score(test, "plain")["accuracy"]
+        net = as_seen(self.net, "own").eval()
+        with self.fabric.autocast():
+            own = accuracy_by_copies(net, test, self.scores.copies, self._same_dice())
+        rows = [{"views": "own", "copies": c, "accuracy": value} for c, value in own.items()]
+        return [{"views": "plain", "copies": 1, "accuracy": plain}, *rows]
+
+    def _same_dice(self) -> Generator:
+        return Generator(device=self.fabric.device).manual_seed(self.seed)
 
     def measure(self, word: Transform, copies: int) -> Row:
         """Give invariance to a word, its 75 % interval, and accuracy, all on the test set."""
         usual, self.net.copies = self.net.copies, copies
-        dice = Generator(device=self.fabric.device).manual_seed(self.seed)
-        median, low, high = summary(invariance(self.net.eval(), word, self.splits.test.x, dice))
-        accuracy = self.score(self.splits.test)["accuracy"]
+        scores = invariance(self.net.eval(), word, self.splits.test.x, self._same_dice())
+        median, low, high = summary(scores)
+        right = self.score(self.splits.test)["accuracy"]
         self.net.copies = usual
         return {
             "copies": copies,
             "invariance": median,
             "low": low,
             "high": high,
-            "accuracy": accuracy,
+            "accuracy": right,
         }
 
     def finish(self) -> None:
@@ -197,6 +226,15 @@ class Trainer:
         self.dice.set_state(state["dice"][mine].clone())
         torch.set_rng_state(state["torch"][mine].clone())
         self.rows = list(state["rows"])
+
+
+def class_weights(y: Tensor, classes: int = 0) -> Tensor:
+    """Weigh each class by the inverse of its frequency: so that all classes weigh alike.
+
+    There are at least so many `classes`; those without samples weigh nothing.
+    """
+    counts = y.bincount(minlength=classes).float()
+    return torch.where(counts > 0, len(y) / (counts > 0).sum() / counts.clamp(min=1), 0.0)
 
 
 def learned(net: nn.Module) -> Row:

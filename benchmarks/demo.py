@@ -1,4 +1,6 @@
-"""The demo over many seeds, with its own penalty and with the paper's: results/demo.json.
+"""The demo over many seeds: results/demo.json.
+
+With its own penalty and with the paper's, and with one word drawn per sample in training.
 
 Which word is selected, and how far from the truth is its range? Resumable: seeds that are in the
 file already are not run again.
@@ -21,16 +23,20 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "demo.json"
 
 
-def run(demo: dict, seed: int, penalty: str, epochs: int = 50) -> dict[str, object]:
+def run(
+    demo: dict, seed: int, penalty: str, mixing: str = "weighted", epochs: int = 50
+) -> dict[str, object]:
     """Train once; give what was selected and how far it may go."""
     torch.manual_seed(seed)
     data, net = demo["sinusoids"].load(seed), demo["build"]()
+    net.augment.mixing = mixing
     words = net.augment.transforms
     tail = list(demo["train"](net, data, epochs, penalty))[-demo["TAIL"] :]
     selected = max(range(len(words)), key=lambda index: demo["mean"](tail, "weights", index))
     strength = words[selected].strength(demo["mean"](tail, "magnitudes", selected))
     return {
         "penalty": penalty,
+        "mixing": mixing,
         "seed": seed,
         "selected": words[selected].name,
         "weight": round(demo["mean"](tail, "weights", selected), 3),
@@ -51,11 +57,10 @@ def commit() -> str:
     return git("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
 
 
-def save(rows: list[dict[str, object]], stamp: str) -> None:
+def save(rows: list[dict[str, object]]) -> None:
     """Write the file at once or not at all."""
     document = {
         "command": "python benchmarks/demo.py",
-        "commit": stamp,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
         "truth": "frequency-shift, 0.5 Hz",
         "rows": rows,
@@ -72,17 +77,18 @@ def main() -> None:
     seeds = options.parse_args().seeds
     demo = runpy.run_path(str(ROOT / "examples" / "01_sinusoids.py"))
     rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-    known = {(row["penalty"], row["seed"]) for row in rows}
-    wanted = [(penalty, seed) for penalty in demo["PENALTIES"] for seed in range(seeds)]
+    known = {(row["penalty"], row["mixing"], row["seed"]) for row in rows}
+    settings = [(penalty, "weighted") for penalty in demo["PENALTIES"]] + [("data-space", "drawn")]
+    wanted = [(*setting, seed) for setting in settings for seed in range(seeds)]
     missing = [run for run in wanted if run not in known]
     stamp = commit()
-    for penalty, seed in track(missing, "running", disable=not sys.stdout.isatty()):
-        rows.append(run(demo, seed, penalty))
-        save(rows, stamp)
-    for penalty in demo["PENALTIES"]:
-        mine = [row for row in rows if row["penalty"] == penalty]
+    for penalty, mixing, seed in track(missing, "running", disable=not sys.stdout.isatty()):
+        rows.append({**run(demo, seed, penalty, mixing), "commit": stamp})
+        save(rows)
+    for setting in settings:
+        mine = [row for row in rows if (row["penalty"], row["mixing"]) == setting]
         right = [row["strength"] for row in mine if row["selected"] == "frequency-shift"]
-        print(f"{penalty}: the right word in {len(right)} of {len(mine)} seeds", end="")
+        print(f"{', '.join(setting)}: the right word in {len(right)} of {len(mine)} seeds", end="")
         if right:
             low, middle, high = min(right), statistics.median(right), max(right)
             print(f"; ±{middle:.3f} Hz in the median, {low:.3f} to {high:.3f}", end="")

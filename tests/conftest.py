@@ -1,8 +1,12 @@
-"""What the tests share: real data, where it is at hand."""
+"""What the tests share: real data, where it is at hand, and made-up data where it is not needed."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+
+from augnet.data import cifar
 
 
 @pytest.fixture
@@ -12,3 +16,11 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not there")
     return folder
+
+
+@pytest.fixture
+def made_up_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the files of CIFAR-10 hold 100 images of noise."""
+    pixels = np.random.default_rng(0).integers(0, 256, (100, 3, 32, 32), dtype=np.uint8)
+    monkeypatch.setattr(cifar, "find", lambda root: root)
+    monkeypatch.setattr(cifar, "read", lambda folder, files: (pixels, torch.arange(100) % 10))

@@ -7,13 +7,22 @@ import pytest
 from typer.testing import CliRunner
 
 from augnet import VOCABULARY, __version__
-from augnet.cli import app
+from augnet.cli import app, threads
 
 SMALL = ["--set", "train.epochs=2", "--set", "data.sizes=[32, 8, 8]", "--set", "net.copies=1"]
 
 
 def augnet(*arguments: str):
     return CliRunner(env={"COLUMNS": "160"}).invoke(app, list(arguments))
+
+
+def test_threads_are_those_of_the_environment(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert threads(1) == threads(100) == 3
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    assert threads(2) == 4
+    assert threads(100) == 1
 
 
 def test_it_lists_experiments_and_words():

@@ -18,15 +18,29 @@ train = { epochs = 1, batch_size = 8 }
 """
 
 
+@pytest.mark.usefixtures("made_up_cifar")
 @pytest.mark.parametrize("name", config.names())
 def test_every_variant_of_every_experiment_builds(name):
     experiment = config.read(name)
-    small = {"data.sizes": [4, 4, 4]}
+    small = {"data.sizes": [4, 4, 4]} | ({"data.windows": 1} if name == "sleep" else {})
+    classes = {"cifar10": 10, "sleep": 5}.get(name, 4)
     for variant in experiment.variants:
         for protocol in ("ours", "paper"):
             resolved = resolve(name, experiment, variant, protocol=protocol, changes=small)
             net, splits = build(resolved, seed=0)
-            assert net(splits.train.x).shape == (4, 4)
+            assert net(splits.train.x).shape == (4, classes)
+
+
+def test_protocols_can_be_combined():
+    experiment = config.read("cifar10")
+    both = resolve("cifar10", experiment, "none", protocol="paper+small")
+    assert (both.train.optimiser, both.train.epochs, both.trunk.arguments["width"]) == (
+        "sgd",
+        20,
+        8,
+    )
+    with pytest.raises(ConfigError, match="cifar10 has no protocol 'smal': did you mean 'small'"):
+        resolve("cifar10", experiment, "none", protocol="paper+smal")
 
 
 def test_settings_are_merged_from_the_general_to_the_particular():

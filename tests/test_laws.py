@@ -17,7 +17,7 @@ from specimens import inputs, seeded, word
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from augnet.transforms import VOCABULARY, Graded, Ranged, Switched, words
-from augnet.transforms.base import take
+from augnet.transforms.base import join, take
 
 EXEMPTIBLE = {"exact gradient"}
 every_word = pytest.mark.parametrize("name", VOCABULARY)
@@ -87,6 +87,23 @@ def test_dice_thrown_once_can_be_replayed(name):
     first = transform.transform(x, 0.4, noise)
     transform.transform(x, 0.9, noise)
     assert torch.equal(first, transform.transform(x, 0.4, kept))
+
+
+@every_word
+def test_dice_are_rolled_before_the_data_is_there_and_for_copies_side_by_side(name):
+    transform, x, noise = draw(name)
+    rolled = transform.roll(torch.zeros_like(x), seeded(1))
+    view = transform.transform(x, 0.7, transform.meet(x, rolled))
+    assert torch.equal(view, transform.transform(x, 0.7, noise))
+    twice = torch.cat((x, x.flip(0)))
+    both = transform.meet(twice, join([rolled, rolled]))
+    views = transform.transform(twice, 0.7, both).split(len(x))
+    torch.testing.assert_close(views[0], view)
+    flipped = transform.transform(x.flip(0), 0.7, transform.meet(x.flip(0), rolled))
+    torch.testing.assert_close(views[1], flipped)
+    some = torch.tensor([1, 6])  # of a part of the batch, too
+    part = transform.transform(x[some], 0.7, transform.meet(x[some], take(rolled, some)))
+    assert part.isfinite().all()
 
 
 @every_word

@@ -217,6 +217,8 @@ def test_a_ramp_is_fitted():
     ramp = fit_ramp(places, values, torch.ones_like(places), 1.0)
     torch.testing.assert_close(ramp.onset, torch.tensor([0.33]), atol=0.01, rtol=0)
     torch.testing.assert_close(ramp.height, torch.tensor([0.6]), atol=0.03, rtol=0)
+    torch.testing.assert_close(ramp.reaches(0.3), torch.tensor([0.43]), atol=0.01, rtol=0)
+    assert ramp.reaches(0.7) == 1
 
 
 def readings(border, spread=0.1, size=200, signed=True):
@@ -333,6 +335,19 @@ def test_what_only_the_trunk_takes_for_another_class_does_not_meet():
         return torch.where(x[:, 1] > x[:, 0], x.norm(dim=1) > 0.5, x.norm(dim=1) > 2)
 
     assert not crossing(x, y, rule)
+
+
+def test_less_may_be_added_where_much_is_lost_already():
+    x, y = steps()
+    x[:, 0] = torch.arange(160).float()
+    meter = Meter(
+        door.data(x, y, generator()),
+        Told(lambda x: (x[:, 1] > 2) ^ (x[:, 0] % 4 == 0)),
+        generator(),
+    )
+    full = meter.tolerance
+    meter.verdicts(words(["sign-flip"]), [1.0])
+    assert meter.tolerance == pytest.approx(full / 2)  # a quarter wrong, where half is chance
 
 
 def test_a_coin_that_goes_on_doing_harm_is_tossed_no_more():

@@ -4,6 +4,7 @@ import copy
 import io
 import multiprocessing
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ from augnet import (
     summary,
     words,
 )
-from augnet.aggregate import AGGREGATES
+from augnet.aggregate import AGGREGATES, uncertainty
 from augnet.transforms import IMAGES, SIGNALS, HorizontalFlip, Rotate, VerticalFlip
+from augnet.transforms.noise import uniform
 
 # Dynamo makes an instance of a custom autograd function, and torch warns that nobody should.
 dynamo = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
@@ -109,13 +111,174 @@ def test_chunks_give_the_same_result_and_stay_below_the_cap(max_batch):
     assert max(sizes) <= max_batch
 
 
-def test_memory_is_flat_in_the_number_of_copies():
-    net = signal_net(copies=6, max_batch=16).eval()
+@pytest.mark.parametrize("max_batch", [None, 1, 20])
+def test_stratified_copies_are_repeatable_whatever_the_chunks(max_batch):
+    net = signal_net(copies=5, sampling="stratified").eval()
+    x, generator = inputs(SIGNALS), seeded(3)
+    whole = net(x, seeded(3))
+    net.max_batch = max_batch
+    torch.testing.assert_close(net(x, generator), whole)
+    assert not torch.allclose(net(x, generator), whole)  # the generator went on
+    torch.manual_seed(1)
+    first, second = net(x), net(x)
+    torch.manual_seed(1)
+    torch.testing.assert_close(net(x), first)
+    assert not torch.allclose(first, second)
+    assert not torch.allclose(net.train()(x, seeded(3)), whole)
+
+
+def test_stratified_copies_cover_the_range_of_each_word_and_share_the_words_out():
+    flip, shift = words(["sign-flip", {"word": "amplitude-scale", "limit": 2}])
+    net = AugNet(
+        AugmentationLayer(replace(flip, limit=1.0), shift, magnitude=1.0),
+        nn.Identity(),
+        copies=8,
+        sampling="stratified",
+    ).eval()
+    outputs = net.outputs(torch.ones(500, 1), seeded(0))[..., 0]
+    assert ((outputs == -1).sum(0) == 4).all()  # of equal weights, each word gets half of them
+    net.augment = AugmentationLayer(shift, magnitude=1.0).eval()
+    part = net.outputs(torch.ones(500, 1), seeded(0))[..., 0].log2() / 2 + 0.5
+    strata = (part * 8).floor().clamp(0, 7).sort(0).values
+    assert (strata == torch.arange(8.0)[:, None]).float().mean() > 0.99  # rounding may cross over
+    # Each copy by itself is drawn as ever.
+    torch.testing.assert_close(
+        part[3].quantile(torch.tensor([0.25, 0.5, 0.75])),
+        torch.tensor([0.25, 0.5, 0.75]),
+        atol=0.08,
+        rtol=0,
+    )
+
+
+def test_stratified_copies_have_the_same_mean_and_less_variance():
+    torch.manual_seed(0)
+    trunk = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3)).double()
+    augment = AugmentationLayer(*words(["amplitude-scale", "sign-flip"]), magnitude=1.0)
+    x = torch.randn(1, 8, dtype=torch.float64).expand(3000, 8)
+    answers = {}
+    for sampling in ("independent", "stratified"):
+        net = AugNet(augment, trunk, copies=4, sampling=sampling).eval()
+        with torch.no_grad():
+            answers[sampling] = net(x, seeded(1))
+    means, variances = ([a.mean(0) for a in answers.values()], [a.var(0) for a in answers.values()])
+    error = (variances[0] / len(x)).sqrt().max().item()
+    torch.testing.assert_close(*means, atol=5 * error, rtol=0)
+    assert (variances[1] < variances[0] / 2).all()
+
+
+def test_stratified_copies_of_an_augment_that_rolls_other_dice_each_time_are_refused():
+    sizes = iter([1, 2])
+    augment = AugNet(
+        lambda x, generator: x + uniform(x, (next(sizes),), generator).sum(),
+        nn.Identity(),
+        copies=2,
+        sampling="stratified",
+    )
+    with pytest.raises(RuntimeError, match="sampling='independent' takes any augment"):
+        augment.eval()(torch.rand(3, 2))
+
+
+@pytest.mark.parametrize(("max_batch", "rows"), [(16, [16, 16, 16]), (None, [48])])
+def test_memory_is_flat_in_the_number_of_copies(monkeypatch, max_batch, rows):
+    net = signal_net(copies=6, max_batch=max_batch).eval()
     order = []
-    net.augment.register_forward_pre_hook(lambda *_: order.append("augment"))
-    net.trunk.register_forward_pre_hook(lambda *_: order.append("trunk"))
-    net(inputs(SIGNALS, batch=8))
-    assert order == ["augment", "augment", "trunk"] * 3
+    follow = net.augment.follow
+
+    def following(x, dice):
+        order.append(("augment", len(x)))
+        return follow(x, dice)
+
+    monkeypatch.setattr(net.augment, "follow", following)
+    net.trunk.register_forward_pre_hook(lambda trunk, x: order.append(("trunk", len(x[0]))))
+    x = inputs(SIGNALS, batch=8)
+    whole = net(x, seeded(0))
+    assert order == [(room, count) for count in rows for room in ("augment", "trunk")]
+    if max_batch is None:
+        monkeypatch.setattr("augnet.net.ROWS", 16)  # whole copies, however many fit
+        order.clear()
+        torch.testing.assert_close(net(x, seeded(0)), whole)
+        assert max(count for _, count in order) == 16
+        monkeypatch.setattr("augnet.net.ROWS", 1)
+        order.clear()
+        torch.testing.assert_close(net(x, seeded(0)), whole)
+        assert {count for _, count in order} == {8}
+
+
+@pytest.mark.parametrize("sampling", ["independent", "stratified"])
+@pytest.mark.parametrize(
+    ("aggregate", "tolerance"), [("logits", 0.5), ("probabilities", 0.2), ("values", 2.0)]
+)
+def test_samples_that_are_settled_get_no_more_copies(sampling, aggregate, tolerance):
+    net = signal_net(copies=22, sampling=sampling, aggregate=aggregate).eval()
+    x = inputs(SIGNALS, batch=30)
+    x[::3] /= 1000  # which the trunk answers alike whatever happens to them
+    x[1::3] *= 10
+    whole, sizes = net(x, seeded(3)), []
+    torch.testing.assert_close(net.predict(x, 0.0, seeded(3)).output, whole)
+    net.trunk.register_forward_pre_hook(lambda trunk, args: sizes.append(len(args[0])))
+    output, copies = net.predict(x, tolerance, seeded(3))
+    assert sum(sizes) == copies.sum()
+    assert copies.min() < copies.max() == 22
+    # Each sample gets its copies, whatever the others do.
+    everything = net.outputs(x, seeded(3))
+    for count in copies.unique():
+        rows = copies == count
+        torch.testing.assert_close(output[rows], net.aggregate(everything[:count, rows]))
+
+
+def test_any_augment_can_stop_early():
+    sized = AugNet(lambda x, generator: x + 1, nn.Identity(), "values", copies=9).eval()
+    output, copies = sized.predict(torch.rand(3), 0.1)
+    assert copies.tolist() == [4, 4, 4]
+    assert output.shape == (3,)
+    assert sized.predict(torch.rand(3, 2), 0.1, step=1).copies.tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match="tolerance is a width from 0; got -1"):
+        sized.predict(torch.rand(3), -1)
+    with pytest.raises(RuntimeError, match=r"call net.eval\(\) first"):
+        sized.train().predict(torch.rand(3))
+
+
+def test_intervals_cover_the_mean_and_do_not_trust_a_few_copies_that_agree():
+    torch.manual_seed(0)
+    for copies in (3, 4, 10, 40):
+        outputs = torch.randn(copies, 20_000, 1)
+        covered = outputs.mean(0).abs()[:, 0] < uncertainty(outputs, "values")
+        assert 0.945 < covered.float().mean().item() < 0.985
+    assert uncertainty(torch.zeros(1, 2, 3), "logits").isinf().all()
+    outputs[:, 0] = 0.3
+    error = uncertainty(outputs[:4], "values")
+    assert error[0] > error.mean() / 2
+
+
+def test_what_is_uncertain_depends_on_what_is_averaged():
+    agree = torch.tensor([[50.0, 0.0], [60.0, 0.0], [55.0, 0.0]])[:, None]
+    differ = torch.tensor([[9.0, 0.0], [9.0, 0.0], [-9.0, 0.0]])[:, None]
+    for meaning in ("logits", "log-probabilities", "probabilities"):
+        assert uncertainty(agree, meaning).item() < 1e-6
+        assert uncertainty(differ, meaning).item() > 0.4
+        pixels = agree[..., None, None].expand(-1, -1, -1, 4, 5)
+        assert uncertainty(pixels, meaning).item() < 1e-6
+    assert uncertainty(agree, "values").item() > 10
+    # Sure of its class each time, and yet not of how sure: the odds of mean logits may still turn.
+    lucky = torch.tensor([[5.0, 0.0], [30.0, 0.0], [5.0, 0.0]])[:, None]
+    assert uncertainty(lucky, "probabilities").item() < 0.02
+    assert uncertainty(lucky, "logits").item() > 0.9
+
+
+@pytest.mark.parametrize("sampling", ["independent", "stratified"])
+def test_copies_made_at_once_are_those_made_one_by_one(sampling):
+    pairs = AugmentationLayer(*words(["sample-pairing", "hue", "cutout"]), magnitude=1.0)
+    turns = AugmentationLayer(*words(["rotate", "translate-x"]))
+    for augment in (AugmentationModule([turns, turns, pairs, pairs]), pairs, Augerino()):
+        augment = augment.double().eval()
+        net = AugNet(augment, nn.Identity(), copies=7, sampling=sampling).eval()
+        # What is not known to roll its dice first is called once for each copy.
+        slow = AugNet(augment.forward, nn.Identity(), copies=7, sampling=sampling).eval()
+        x = inputs(IMAGES, batch=3, dtype=torch.float64)
+        with torch.no_grad():
+            for max_batch in (None, 3, 7):
+                net.max_batch = max_batch
+                torch.testing.assert_close(net(x, seeded(1)), slow(x, seeded(1)))
 
 
 def test_training_sees_the_whole_batch_at_once():
@@ -288,6 +451,8 @@ def test_bad_settings_are_refused():
                 signal_net(**{name: wrong})
     with pytest.raises(ValueError, match="aggregate is one of values, logits"):
         signal_net(aggregate="median")
+    with pytest.raises(ValueError, match="sampling is one of independent, stratified; got 'sobol'"):
+        signal_net(sampling="sobol")
 
 
 def test_bad_input_is_refused_and_nothing_changes():

@@ -15,7 +15,7 @@ from augnet import (
     selective,
     words,
 )
-from augnet.penalty import displacement, in_data_space
+from augnet.penalty import displacement, in_data_space, travel
 from augnet.transforms import IMAGES
 
 
@@ -146,3 +146,47 @@ def test_bad_schedules_are_refused(steps):
         Schedule(steps)
     with pytest.raises(ValueError, match="epochs count from 0; got -1"):
         Schedule(1)(-1)
+
+
+def pictures(count=64):
+    return torch.rand(count, 3, 16, 16, generator=seeded(3))
+
+
+def composed(*names, magnitude=0.2):
+    layers = [AugmentationLayer(*words([name]), magnitude=magnitude) for name in names]
+    return AugmentationModule(layers)
+
+
+def test_travel_of_a_coin_is_its_expectation():
+    x = pictures()
+    flip = composed("horizontal-flip", magnitude=0.4)
+    moved = (x[:32].flip(-1) - x[:32]).square().flatten(1).mean(1).sqrt().mean()
+    others = [-travel(flip, x, seeded(seed)).item() for seed in range(3)]
+    # Probability 0.2; independent pixels are as far from their mirror as from another image.
+    assert others == pytest.approx([0.2] * 3, rel=0.05)
+    assert moved > 0
+    travel(flip, x, seeded(0)).backward()
+    assert flip[0].raw_magnitudes.grad.item() == pytest.approx(-0.5, rel=0.05)
+
+
+def test_travel_rewards_words_by_how_far_they_move_the_data():
+    x = pictures()
+    augment = composed("translate-x", "rotate", "contrast", "sample-pairing")
+    travel(augment, x, seeded(0)).backward()
+    assert all(layer.raw_magnitudes.grad.item() < 0 for layer in augment)
+    wide = composed("translate-x", "rotate", "contrast", "sample-pairing", magnitude=0.6)
+    assert travel(wide, x, seeded(0)) < travel(augment, x, seeded(0))
+
+
+def test_travel_weighs_words_and_takes_any_batch():
+    x = pictures()
+    layer = AugmentationLayer(*words(["translate-x", "contrast"]), magnitude=0.5)
+    travel(layer, x, seeded(0)).backward()
+    assert layer.logits.grad[0] < 0 < layer.logits.grad[1]  # the translation moves farther
+    still = composed("rotate", "horizontal-flip", magnitude=0.0)
+    assert -0.1 < travel(still, x, seeded(0)).item() <= 0
+    travel(still, x, seeded(0)).backward()
+    assert all(layer.raw_magnitudes.grad.item() < 0 for layer in still)  # nothing dies
+    assert travel(still, x[:1], seeded(0)) == 0
+    with pytest.raises(TypeError, match="travel reads weights off augmentation layers"):
+        travel(torch.nn.Identity(), x)

@@ -58,6 +58,21 @@ def test_resnet():
     assert net(torch.rand(2, 3, 32, 32)).shape == (2, 10)
 
 
+def test_resnet_standardises():
+    x = torch.rand(4, 3, 32, 32)
+    mean, std = torch.tensor([0.4, 0.5, 0.6]), torch.tensor([0.2, 0.25, 0.3])
+    plain = PreActResNet18(width=4).eval()
+    standard = PreActResNet18(width=4, mean=mean.tolist(), std=std.tolist()).eval()
+    weights = zip(standard.parameters(), plain.parameters(), strict=True)
+    with torch.no_grad():
+        for mine, theirs in weights:
+            mine.copy_(theirs)
+    given = (x - mean[:, None, None]) / std[:, None, None]
+    assert torch.allclose(standard(x), plain(given), atol=1e-5)
+    with pytest.raises(ValueError, match="one value for each of 3 channels"):
+        PreActResNet18(mean=[0.5], std=[0.5])
+
+
 def test_resnet_narrow():
     assert count(PreActResNet18(width=12)) < count(PreActResNet18()) / 25
     assert PreActResNet18(classes=3, channels=1, width=4)(torch.rand(2, 1, 28, 28)).shape == (2, 3)

@@ -3,6 +3,16 @@
 from augnet.augment.affine import Augerino
 from augnet.augment.layer import AugmentationLayer
 from augnet.augment.module import AugmentationModule, identity
-from augnet.augment.policy import Policy, Step
+from augnet.augment.policy import ByClass, Chain, Policy, Step, built_in
 
-__all__ = ["Augerino", "AugmentationLayer", "AugmentationModule", "Policy", "Step", "identity"]
+__all__ = [
+    "Augerino",
+    "AugmentationLayer",
+    "AugmentationModule",
+    "ByClass",
+    "Chain",
+    "Policy",
+    "Step",
+    "built_in",
+    "identity",
+]

@@ -71,13 +71,25 @@ class Augerino(nn.Module):
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give each image a view of its own."""
+        self.check(x)
+        return self.follow(x, self.roll(x, generator))
+
+    def check(self, x: Tensor) -> None:
+        """Refuse anything but images."""
         checks.batch(x, "Augerino")
         if not IMAGES.fits(tuple(x.shape)):
             raise ValueError(f"Augerino takes {IMAGES}; got shape {tuple(x.shape)}")
         checks.floats(x, "Augerino")
         checks.same_device(self.raw_widths, x, "Augerino")
+
+    def roll(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Roll the dice of a pass."""
+        return self.sample(x, generator)
+
+    def follow(self, x: Tensor, dice: Tensor) -> Tensor:
+        """View each image as the dice say."""
         with full_precision(x):
-            matrix = self.matrix(self.sample(x, generator))
+            matrix = self.matrix(dice)
             # Half a side is twice the fraction of a side that `warp` takes.
             linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
             return warp(x, torch.cat((linear, translation), dim=-1))

@@ -1,16 +1,21 @@
 """One augmentation layer: what is learned about a set of words (eq. 2)."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.transforms import Transform
-from augnet.transforms.base import Linear, full_precision, grouped, spread, take
+from augnet.transforms.base import Linear, Noise, full_precision, grouped, spread, take
 from augnet.transforms.geometry import Affine, Interpolation, Padding, warp
-from augnet.transforms.noise import categorical, uniform
+from augnet.transforms.noise import chosen, uniform
 from augnet.transforms.relax import unit_interval
+
+Mixing: TypeAlias = Literal["weighted", "drawn"]
+Dice: TypeAlias = tuple[Tensor, list[Noise]]
+"""The dice of a layer: the lot that chooses each sample's word, and what each word rolled."""
 
 REVISITS = 1 / 16
 """How often, in training, a word of nil weight is computed all the same."""
@@ -32,6 +37,10 @@ class AugmentationLayer(nn.Module):
     more than one word, and the mixture and its gradients are what they were in expectation, so
     that words can come back. Weights are read off the device for this, once per call; a tolerance
     of 0 computes all words always, and reads nothing.
+
+    With `mixing="drawn"` training, too, views each sample under one word, drawn by the weights, at
+    the cost of one word (see `draw`). The loss is then that of words one at a time, not of their
+    blend.
     """
 
     def __init__(
@@ -40,6 +49,7 @@ class AugmentationLayer(nn.Module):
         magnitude: float | Sequence[float] = 0.5,
         temperature: float = 1.0,
         tolerance: float = 1e-3,
+        mixing: Mixing = "weighted",
     ) -> None:
         super().__init__()
         if not transforms:
@@ -57,6 +67,9 @@ class AugmentationLayer(nn.Module):
                 "tolerance is a weight from 0 to below that of each word at the start, "
                 f"1/{len(transforms)}; got {tolerance}"
             )
+        if mixing not in get_args(Mixing):
+            raise ValueError(f"mixing is one of {', '.join(get_args(Mixing))}; got {mixing!r}")
+        self.mixing = mixing
         self.transforms = transforms
         self.temperature = temperature
         self.tolerance = tolerance
@@ -76,14 +89,27 @@ class AugmentationLayer(nn.Module):
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Give each sample a view of its own."""
         self.check(x)
-        if self.training:
-            view = self.mix
-        elif self.resampling:
+        if not self.training:
+            return self.follow(x, self.roll(x, generator))
+        with full_precision(x):
+            return (self.draw if self.mixing == "drawn" else self.mix)(x, generator)
+
+    def roll(self, x: Tensor, generator: Generator | None = None) -> Dice:
+        """Roll the dice of one word per sample: a lot that chooses it, and the noise of all words.
+
+        The dice of all words are rolled, so that one seed means one view, in graphs too.
+        """
+        lot = uniform(self.logits, (x.shape[0], 1), generator)
+        return lot, [transform.roll(x, generator) for transform in self.transforms]
+
+    def follow(self, x: Tensor, dice: Dice) -> Tensor:
+        """View each sample as the dice say."""
+        if self.resampling:
             view = self.pick_by_map
         else:
             view = self.pick_by_mask if torch.compiler.is_compiling() else self.pick
         with full_precision(x):
-            return view(x, generator)
+            return view(x, dice)
 
     def check(self, x: Tensor) -> None:
         """Refuse what not all words can take."""
@@ -143,35 +169,51 @@ class AugmentationLayer(nn.Module):
             mixture = mixture + weight * transform.view(x, magnitude, generator)
         return mixture
 
-    def pick(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def draw(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """View each sample under one word, with a gradient for the weights.
+
+        The choice is not differentiable. In its place stands the step from the sample to its view,
+        times the weight relative to itself, which is 1:
+        T_q(x) + (w_q / stop(w_q) − 1) stop(T_q(x) − x). In expectation the gradient is
+        Σ_q ⟨∇L(T_q(x)), T_q(x) − x⟩ ∇w_q. That is the gradient of the expected loss,
+        Σ_q w_q L(T_q(x)), where the loss is linear between a sample and its views, and has no bias
+        then; where the loss is convex there, it overrates what words cost.
+        """
+        dice = self.roll(x, generator)
+        view, weights = self.follow(x, dice), self.weights
+        weight = weights[chosen(dice[0], weights)].to(x.dtype)
+        return view.addcmul((view - x).detach(), spread(weight / weight.detach() - 1, x))
+
+    def pick(self, x: Tensor, dice: Dice) -> Tensor:
         """View each sample under one word, computing nothing else.
 
-        Which words are needed, and for which samples, is read off the device once per call. The
-        dice are rolled for all words, so that one seed means one view, in graphs too.
+        Which words are needed, and for which samples, is read off the device once per call.
         """
-        choice = categorical(self.weights, x.shape[0], generator)
+        lots, rolled = dice
+        choice = chosen(lots, self.weights)
         groups, back = grouped(choice, len(self.transforms))
         views = []
-        for transform, magnitude, rows in zip(
-            self.transforms, self.magnitudes, groups, strict=True
+        for transform, magnitude, rolls, rows in zip(
+            self.transforms, self.magnitudes, rolled, groups, strict=True
         ):
-            noise = transform.sample(x, generator)
             if len(rows):
-                views.append(transform.replay(x[rows], magnitude, take(noise, rows)))
+                noise = take(transform.meet(x, rolls), rows)
+                views.append(transform.replay(x[rows], magnitude, noise))
         return torch.cat(views)[back]
 
-    def pick_by_mask(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def pick_by_mask(self, x: Tensor, dice: Dice) -> Tensor:
         """View each sample under one word, computing all words: no shape depends on the dice.
 
         This is the plain definition that `pick` must equal, and what compiled and exported
         graphs contain.
         """
-        choice = categorical(self.weights, x.shape[0], generator)
+        lots, rolled = dice
+        choice = chosen(lots, self.weights)
         picked = x
-        for index, (transform, magnitude) in enumerate(
-            zip(self.transforms, self.magnitudes, strict=True)
+        for index, (transform, magnitude, rolls) in enumerate(
+            zip(self.transforms, self.magnitudes, rolled, strict=True)
         ):
-            view = transform.view(x, magnitude, generator)
+            view = transform.replay(x, magnitude, transform.meet(x, rolls))
             picked = torch.where(spread(choice == index, x), view, picked)
         return picked
 
@@ -184,25 +226,28 @@ class AugmentationLayer(nn.Module):
         }
         return found.pop() if len(found) == 1 else None
 
-    def maps(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw the affine map (B, 2, 3) of one word per sample, if all words are such maps.
+    def maps(self, x: Tensor, dice: Dice) -> Tensor:
+        """Give the affine map (B, 2, 3) of one word per sample, if all words are such maps.
 
         The maps of all words are computed, being six numbers each; nothing is read off the device.
         """
-        choice = categorical(self.weights, x.shape[0], generator)
+        lots, rolled = dice
+        choice = chosen(lots, self.weights)
         maps = torch.stack(
             [
-                word.map(x, magnitude, word.sample(x, generator))
-                for word, magnitude in zip(self.transforms, self.magnitudes, strict=True)
+                word.map(x, magnitude, rolls)
+                for word, magnitude, rolls in zip(
+                    self.transforms, self.magnitudes, rolled, strict=True
+                )
                 if isinstance(word, Affine)
             ]
         )
         return maps[choice, torch.arange(x.shape[0], device=x.device)]
 
-    def pick_by_map(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def pick_by_map(self, x: Tensor, dice: Dice) -> Tensor:
         """View each sample under one word, by one resampling for the whole batch."""
         interpolation, padding = self.resampling or ("bilinear", "zeros")
-        return warp(x, self.maps(x, generator), interpolation, padding)
+        return warp(x, self.maps(x, dice), interpolation, padding)
 
     def sentence(self) -> str:
         """Say what was learned, the heaviest word first and the weightless left out."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from torch import Generator, Tensor, nn
 
-from augnet.augment.layer import AugmentationLayer
+from augnet.augment.layer import AugmentationLayer, Dice
 from augnet.transforms.base import full_precision
 from augnet.transforms.geometry import compose, warp
 
@@ -33,10 +33,28 @@ class AugmentationModule(nn.Module):
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Pass each sample through all layers."""
+        self.check(x)
+        if not self.training:
+            return self.follow(x, self.roll(x, generator))
         for layer in self:
-            layer.check(x)  # all of them, before any dice are rolled
+            x = layer(x, generator)
+        return x
+
+    def check(self, x: Tensor) -> None:
+        """Refuse what not all layers can take, before any dice are rolled."""
+        for layer in self:
+            layer.check(x)
+
+    def roll(self, x: Tensor, generator: Generator | None = None) -> list[Dice]:
+        """Roll the dice of an eval pass, layer after layer."""
+        return [layer.roll(x, generator) for layer in self]
+
+    def follow(self, x: Tensor, dice: list[Dice]) -> Tensor:
+        """View each sample as the dice say."""
+        rolled = iter(dice)
         for run in self._runs():
-            x = self._resample_once(run, x, generator) if len(run) > 1 else run[0](x, generator)
+            theirs = [next(rolled) for _ in run]
+            x = run[0].follow(x, *theirs) if len(run) == 1 else self._resample_once(run, x, theirs)
         return x
 
     def _runs(self) -> list[list[AugmentationLayer]]:
@@ -44,21 +62,19 @@ class AugmentationModule(nn.Module):
         runs: list[list[AugmentationLayer]] = []
         for layer in self:
             alike = runs and layer.resampling and layer.resampling == runs[-1][-1].resampling
-            if alike and not self.training:
+            if alike:
                 runs[-1].append(layer)
             else:
                 runs.append([layer])
         return runs
 
     @staticmethod
-    def _resample_once(
-        layers: list[AugmentationLayer], x: Tensor, generator: Generator | None
-    ) -> Tensor:
+    def _resample_once(layers: list[AugmentationLayer], x: Tensor, dice: list[Dice]) -> Tensor:
         interpolation, padding = layers[0].resampling or ("bilinear", "zeros")
         with full_precision(x):
-            maps = layers[0].maps(x, generator)
-            for layer in layers[1:]:
-                maps = compose(maps, layer.maps(x, generator), x)
+            maps = layers[0].maps(x, dice[0])
+            for layer, theirs in zip(layers[1:], dice[1:], strict=True):
+                maps = compose(maps, layer.maps(x, theirs), x)
             return warp(x, maps, interpolation, padding)
 
     def __iter__(self) -> Iterator[AugmentationLayer]:

@@ -24,6 +24,11 @@ class Ramp:
     width: Tensor
     height: Tensor
 
+    def reaches(self, level: float) -> Tensor:
+        """Give where it has risen by a level, or 1 where it never does."""
+        place = self.onset + self.width * level / self.height.clamp(min=1e-9)
+        return torch.where(self.height > level, place, 1.0)
+
 
 def fit_ramp(places: Tensor, values: Tensor, weights: Tensor, window: float) -> Ramp:
     """Fit by weighted least squares to each row (R, P): on a grid, then on a finer one around."""

@@ -22,6 +22,8 @@ TOLERANCE = 0.08, 0.2
 """What error a dose may add, for classes and for values (there, of the spread of the targets)."""
 COIN = 0.15, 0.3
 """The same for coins, which are tossed or not: there is no smaller dose to fall back to."""
+NEAR = 0.8
+"""A range beyond this part of the limit whose interval holds the limit has reached it."""
 ROOM = 0.1
 """A range below this part of the dose that loses half of what can be lost is no range."""
 NEARER = 0.6
@@ -169,6 +171,10 @@ class Meter:
         rows = torch.cat((held_out, self._some(self.data.fitted, MEASURED)))
         x, y = self.data.x[rows], self.data.y[rows]
         before = self.errors(x, y)
+        if self.data.classes:  # where much is lost already, less may be added
+            chance = 1 - float(y.bincount().max()) / len(y)
+            left = max(0.25, 1 - float(before[0].mean()) / chance)
+            self.tolerance, self.coin = left * TOLERANCE[0], left * COIN[0]
         # The bootstrap: other samples could have come, so each gets a random weight.
         weights = -uniform(x, (200, len(x)), self.generator).clamp(min=1e-6).log()
         weights = torch.cat((torch.ones_like(weights[:1]), weights))
@@ -222,21 +228,22 @@ class Meter:
         readings = self.zoom(word, x, y, before, 3 * reach, doses, 8)
         weights = self._counted(readings.errors.mean(1), weights)
         ramps = readings.pooled(weights)
-        onsets = torch.where(ramps.height > self.tolerance, ramps.onset, 1.0)
-        borders = readings.borders(weights) if onsets[0] < 1 else None
+        onset, places = ramps.onset[0].item(), ramps.reaches(self.tolerance)
+        borders = readings.borders(weights) if places[0] < 1 else None
         if borders is not None:
-            onsets = borders[borders[:, 0] < 1.3 * borders[:, 0].min()].mean(0)
-        found = min(1.0, onsets[0].item())
-        spread = onsets[1:].std().item()
+            places = borders[borders[:, 0] < 1.3 * borders[:, 0].min()].mean(0)
+            onset = places[0].item()
+        found = min(1.0, places[0].item())
+        spread = places[1:].std().item()
         half = ((1.645 * spread) ** 2 + (SLACK * found) ** 2) ** 0.5
         verdict: Verdict = "within"
-        if found + half >= 1:  # nothing says that the range ends before the limit
+        if found > NEAR and found + half >= 1:  # nothing says that the range ends before the limit
             verdict, found = "at least", 1.0
-        elif found < ROOM * self._lost(word, x, y, before):
+        elif onset < ROOM * self._lost(word, x, y, before):
             verdict, found = "none", 0.0
         low, high = max(0.0, found - half), min(1.0, found + half)
         if verdict == "at least":
-            low, high = min(1.0, onsets.quantile(0.05).item()), 1.0
+            low, high = min(1.0, places.quantile(0.05).item()), 1.0
         nothing = float(word.strength(0.0))
         ends = (float(word.strength(low)), float(word.strength(high)))
         return Invariance(word, verdict, float(word.strength(found)) if found else nothing, ends)

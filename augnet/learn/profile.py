@@ -146,10 +146,9 @@ class Profile:
             if guess and readings.window > window:
                 readings = self.meter.zoom(word, x, y, before, window, 8, 2)
             ramp = readings.pooled(torch.ones_like(before[0])[None])
-            onset, width, height = (v.item() for v in (ramp.onset, ramp.width, ramp.height))
-            if guess:
-                onset += width * min(1.0, self.meter.tolerance / max(height, 1e-9))
-            found = 1.0 if height <= self.meter.tolerance else max(onset, 0.005)
+            found = ramp.reaches(self.meter.tolerance).item()
+            if found < 1 and not guess:
+                found = max(ramp.onset.item(), 0.005)
             growth = GROWTH if growing else SETTLING
             self.reach[index] = min(max(found, reach / SHRINKAGE), reach * growth, 1.0)
             self.margin[index] = INSIDE if border else MARGIN if growing else 1.0

@@ -21,7 +21,8 @@ def changes(experiment: Experiment, run: Run) -> dict[str, Any]:
         return {}
     known = dict(leaves(json.loads(usual.model_dump_json())))
     found = {key: value for key, value in leaves(run.config) if known.get(key) != value}
-    settings = ("data.", "augment.", "trunk.", "net.", "penalty.", "train.", "measure.")
+    settings = ("data.", "augment.", "trunk.", "net.", "penalty.", "train.", "measure.",
+                "scores.")  # fmt: skip
     return {
         key: value
         for key, value in found.items()

@@ -7,7 +7,9 @@ from matplotlib.figure import Figure
 
 from augnet.report.figures import (
     capacity,
+    copies,
     heat_map,
+    interval,
     over_epochs,
     over_grid,
     samples,
@@ -38,7 +40,12 @@ class Drawn(NamedTuple):
 
 def draw(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     """Draw what an experiment is about: the paper's figures first, then what is behind them."""
-    return [*_findings(study, runs), *_words(runs), *_background(study, runs)]
+    return [
+        *_findings(study, runs),
+        *_methods(study, runs),
+        *_words(study, runs),
+        *_background(study, runs),
+    ]
 
 
 def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
@@ -74,15 +81,45 @@ def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     return drawn
 
 
-def _words(runs: Sequence[Run]) -> list[Drawn]:
+def _methods(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+    """Compare methods that were scored alike: figures 5a, B.6b and B.9."""
+    drawn = []
+    if not any(run.config.get("scores", {}).get("copies") for run in runs):
+        return []
+    figure = over_epochs(
+        runs, lambda row: row.get("stopped_accuracy"), "test accuracy", paint=interval(0.9)
+    )
+    if figure:
+        views = runs[0].config["scores"]["views"]
+        caption = (
+            "Test accuracy at the best validation accuracy so far: medians over seeds, and shades "
+            f"that hold 90 % of them. Each epoch is scored on views of the kind `{views}`."
+        )
+        drawn.append(Drawn("stopped", "Accuracy over the epochs", caption, figure))
+    if figure := copies([record for record in study.records if not record.sweep]):
+        caption = (
+            "Medians over seeds. Each method's own augmentation is averaged over C views; dotted "
+            "lines are the trunk alone, on samples as they are."
+        )
+        drawn.append(Drawn("copies", "Accuracy against the number of copies", caption, figure))
+    for key in (key for key in runs[0].rows[-1] if key.startswith("invariance.")):
+        word = key.removeprefix("invariance.")
+        figure = over_epochs(runs, lambda row, key=key: row.get(key), f"invariance to {word}")  # type: ignore[misc]
+        if figure:
+            drawn.append(Drawn(key.replace(".", "-"), f"Invariance to {word}", BAND, figure))
+    return drawn
+
+
+def _words(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     drawn = []
     # A grid has too many points for a map of each: its curve says more.
     for label, group in by_label(run for run in runs if not run.sweep).items():
-        if figure := heat_map(group[0]):
-            caption = f"Seed {group[0].seed}. A magnitude of 1 is the word's limit."
-            drawn.append(
-                Drawn(f"words-{label}", f"Weights and magnitudes: {label}", caption, figure)
-            )
+        # Where the right word is known, one seed shows how it is found; else seeds may differ.
+        for run in group[:1] if study.experiment.expect.word else group:
+            if figure := heat_map(run):
+                name = f"words-{label}" + (f"-seed-{run.seed}" if run is not group[0] else "")
+                caption = f"Seed {run.seed}. A magnitude of 1 is the word's limit."
+                drawn.append(Drawn(name, f"Weights and magnitudes: {label}", caption, figure))
     if figure := widths(runs):
         caption = "One line per seed. Angles are in radians, translations in twentieths of a side."
         drawn.append(Drawn("widths", "Widths that Augerino learns", caption, figure))

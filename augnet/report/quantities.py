@@ -78,6 +78,17 @@ def invariance(record: Record, claim: Claim) -> float | None:
     return next((row.invariance for row in record.measured if row.copies == claim.copies), None)
 
 
+def plain_accuracy(record: Record, claim: Claim) -> float | None:
+    """Give the test accuracy of the trunk alone, on samples as they are."""
+    return next((row.accuracy for row in record.scored if row.views == "plain"), None)
+
+
+def own_accuracy(record: Record, claim: Claim) -> float | None:
+    """Give the test accuracy over so many views by the method's own augmentation."""
+    own = (row for row in record.scored if row.views == "own")
+    return next((row.accuracy for row in own if row.copies == claim.copies), None)
+
+
 QUANTITIES = {
     "selected": Quantity("selected word", selected),
     "weight": Quantity("weight of {word}", weight),
@@ -88,6 +99,11 @@ QUANTITIES = {
     "leads-from": Quantity("epoch from which {word} leads", leads_from),
     "spread-widths": Quantity("of six widths, those above a tenth of the largest", spread_widths),
     "test-accuracy": Quantity("test accuracy", lambda record, claim: record.test_accuracy),
+    "balanced-accuracy": Quantity(
+        "balanced test accuracy", lambda record, claim: record.balanced_accuracy
+    ),
     "accuracy": Quantity("accuracy with C = {copies}", accuracy),
+    "plain-accuracy": Quantity("test accuracy on samples as they are", plain_accuracy),
+    "own-accuracy": Quantity("test accuracy over {copies} own views", own_accuracy),
     "invariance": Quantity("invariance with C = {copies}", invariance),
 }

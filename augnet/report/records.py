@@ -11,6 +11,7 @@ from pydantic import Field
 
 from augnet.config import Section
 from augnet.report.runs import Run, half_width, label
+from augnet.train import Row
 
 IDENTITY = 0.05  # a magnitude below leaves the data alone
 
@@ -51,6 +52,14 @@ class Measured(Section):
     accuracy: float
 
 
+class Scored(Section):
+    """Accuracy on the test set with views of a kind, `plain` or `own`, and so many copies."""
+
+    views: str
+    copies: int
+    accuracy: float
+
+
 class Record(Section):
     """What one run came to."""
 
@@ -61,9 +70,11 @@ class Record(Section):
     task: float
     valid_accuracy: float
     test_accuracy: float
+    balanced_accuracy: float | None = None  # of the test set, where that is what counts
     layers: list[Layer] = Field(default=[])
     widths: dict[str, float] = Field(default={})
     measured: list[Measured] = Field(default=[])
+    scored: list[Scored] = Field(default=[])
 
     @property
     def label(self) -> str:
@@ -92,12 +103,19 @@ def record(run: Run) -> Record:
         task=round(last["task"], 4),
         valid_accuracy=round(last["valid_accuracy"], 4),
         test_accuracy=round(last["test_accuracy"], 4),
+        balanced_accuracy=_balanced(run, last),
         layers=[_layer(run, number) for number in range(1, run.layers + 1)],
         widths={
             key.removeprefix(start).removesuffix(end): round(run.learned(key), 4) for key in widths
         },
         measured=[Measured.model_validate(row) for row in run.measured],
+        scored=[Scored.model_validate(row) for row in run.scored],
     )
+
+
+def _balanced(run: Run, last: Row) -> float | None:
+    counts = run.config["train"].get("metric") == "balanced_accuracy"
+    return round(last["test_balanced_accuracy"], 4) if counts else None
 
 
 def records(runs: Sequence[Run]) -> list[Record]:

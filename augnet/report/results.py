@@ -30,7 +30,8 @@ def results(folder: Path) -> str:
     studies = [load(path) for path in sorted(folder.glob("*-paper.json"))]
     if not studies:
         raise ConfigError(f"no *-paper.json in {folder}")
-    return "\n".join((INTRODUCTION, overview(studies), *map(section, studies)))
+    fair = [load(path) for path in sorted(folder.glob("*-fair*.json"))]
+    return "\n".join((INTRODUCTION, overview(studies), *map(section, [*studies, *fair])))
 
 
 def overview(studies: Sequence[Study]) -> str:
@@ -48,12 +49,17 @@ def _line(study: Study, judged: Judged) -> str:
     return f"- {study.name}: {judged.claim.says} ({judged.claim.source}): {judged.verdict}\n"
 
 
+def _protocol(study: Study) -> str:
+    """Say which settings, where they are not the paper's."""
+    return "" if study.protocol == "paper" else f" (protocol {study.protocol}, not the paper's)"
+
+
 def section(study: Study) -> str:
     """Write what one study found, and how."""
     tables = [f"### {title}\n\n{table.markdown}" for title, table in study.tables.items()]
     commands = "\n".join(f"    {command}" for command in study.commands)
     return "\n".join((
-        f"## {study.experiment.title}\n",
+        f"## {study.experiment.title}{_protocol(study)}\n",
         f"{study.experiment.question} {study.outcome} {study.seeds} seeds.\n",
         *tables,
         f"{commands}\n",

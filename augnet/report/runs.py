@@ -24,6 +24,7 @@ class Run(NamedTuple):
     measured: list[Row]
     versions: dict[str, str]
     kept: Row | None = None  # the row of the model that was kept; None while it is not over
+    scored: list[dict[str, Any]] = []  # noqa: RUF012
 
     @property
     def variant(self) -> str:
@@ -91,6 +92,18 @@ def half_width(word: str, width: float) -> float:
     return math.degrees(width / 2) if word == "rotate" else width / 2
 
 
+def with_stopped(rows: list[Row]) -> list[Row]:
+    """Add to each row the test accuracy of the best validation accuracy so far (figure 5a)."""
+    best: list[Row] = []
+    for row in rows:
+        better = not best or row["valid_accuracy"] > best[-1]["valid_accuracy"]
+        best.append(row if better else best[-1])
+    return [
+        row | {"stopped_accuracy": leader["test_accuracy"]}
+        for row, leader in zip(rows, best, strict=True)
+    ]
+
+
 def find(paths: Iterable[Path]) -> list[Run]:
     """Read all runs below some directories, in the order of their names."""
     files = sorted({file for path in paths for file in Path(path).rglob("run.json")})
@@ -111,7 +124,7 @@ def read(path: Path) -> Run:
         made = json.loads((path / "run.json").read_text(encoding="utf-8"))
         file = path / "rows.jsonl"
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        rows = [json.loads(line) for line in lines]
+        rows = with_stopped([json.loads(line) for line in lines])
         if made["schema"] != SCHEMA:
             raise ConfigError(f"{path} has schema {made['schema']}, this version reads {SCHEMA}")
         result = path / "result.json"
@@ -124,6 +137,7 @@ def read(path: Path) -> Run:
             over.get("measured", []),
             made["versions"],
             over.get("kept"),
+            over.get("scored", []),
         )
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ConfigError):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from augnet.config import ConfigError, Experiment, explain, read
+from augnet.data import describe
 from augnet.report.claims import Judged, judge
 from augnet.report.command import changes, commands, toml
 from augnet.report.quantities import Value
@@ -28,6 +29,7 @@ class Study(NamedTuple):
     changes: dict[str, str]
     versions: dict[str, str]
     records: list[Record]
+    data: str = ""  # what it was made from, in words
 
     @property
     def label(self) -> str:
@@ -60,8 +62,9 @@ class Study(NamedTuple):
     def made(self) -> str:
         """Say which settings were changed, and on what it was run."""
         settings = ", ".join(f"`{key} = {value}`" for key, value in self.changes.items())
+        data = f"Data: {self.data}. " if self.data else ""
         changed = f"Changed from the file's settings: {settings}. " if settings else ""
-        return changed + ", ".join(f"{key} {value}" for key, value in self.versions.items())
+        return data + changed + ", ".join(f"{key} {value}" for key, value in self.versions.items())
 
     @property
     def outcome(self) -> str:
@@ -79,6 +82,7 @@ class Study(NamedTuple):
         return {
             "experiment": self.name,
             "protocol": self.protocol,
+            "data": self.data,
             "commands": self.commands,
             "changes": self.changes,
             "versions": self.versions,
@@ -130,7 +134,8 @@ def _study(name: str, protocol: str, runs: list[Run]) -> Study:
     versions = {key: _all(run.versions.get(key, "?") for run in runs) for key in runs[0].versions}
     settings = {key: _all(values) for key, values in changed.items()}
     made = commands(experiment, runs)
-    return Study(name, protocol, experiment, made, settings, versions, records(runs))
+    data = _all(describe(run.config["data"]) for run in runs)
+    return Study(name, protocol, experiment, made, settings, versions, records(runs), data)
 
 
 def _all(values: Iterable[str]) -> str:
@@ -143,7 +148,7 @@ def load(path: Path) -> Study:
         kept = json.loads(path.read_text(encoding="utf-8"))
         runs = [Record(**each) for each in kept["runs"]]
         name, settings = kept["experiment"], (kept["commands"], kept["changes"], kept["versions"])
-        return Study(name, kept["protocol"], read(name), *settings, runs)
+        return Study(name, kept["protocol"], read(name), *settings, runs, kept.get("data", ""))
     except ValidationError as error:
         raise ConfigError(f"{path}: {explain(error, Record)}") from None
     except (ValueError, KeyError, TypeError) as error:

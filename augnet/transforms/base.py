@@ -10,7 +10,7 @@ Transform            a word with noise of its own
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from numbers import Real
@@ -62,6 +62,10 @@ class Transform(ABC):
     magnitude, `transform` rolls no dice and is differentiable in `x` and in the magnitude. All
     noise has the batch as its first axis. Calling the word does both, with its input checked.
 
+    The dice of many copies, and of layers to come, are rolled before what they act on is there: so
+    `sample` looks at the shape of `x`, and a word that needs values of other samples rolls who
+    they are (`roll`) and looks when they are there (`meet`).
+
     A word has no parameters, no state and no device; it can be printed, compared and hashed.
     """
 
@@ -98,6 +102,14 @@ class Transform(ABC):
     @abstractmethod
     def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
         """Transform a batch at one magnitude, or at one per sample, given the dice."""
+
+    def roll(self, x: Tensor, generator: Generator | None = None) -> Noise:
+        """Roll the dice for a batch that has the shape of `x`, whatever its values."""
+        return self.sample(x, generator)
+
+    def meet(self, x: Tensor, rolled: Noise) -> Noise:
+        """Make noise of what was rolled, now that the batch is there."""
+        return rolled
 
     def strength(self, magnitude: Any) -> Any:
         """Give a magnitude in physical units (`unit`)."""
@@ -259,6 +271,15 @@ def take(noise: Noise, rows: Tensor) -> Noise:
         parts = [take(part, rows) for part in noise]
         return type(noise)(*parts) if hasattr(noise, "_fields") else type(noise)(parts)
     return None if noise is None else noise[rows]
+
+
+def join(noises: Sequence[Noise]) -> Noise:
+    """Give the noise of several batches as that of one: the reverse of `take`."""
+    first = noises[0]
+    if isinstance(first, tuple | list):
+        parts = [join(part) for part in zip(*noises, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+    return first if first is None or len(noises) == 1 else torch.cat(list(noises))
 
 
 def grouped(choice: Tensor, count: int) -> tuple[tuple[Tensor, ...], Tensor]:

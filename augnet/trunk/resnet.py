@@ -1,7 +1,26 @@
 """The pre-activation ResNet-18 of the CIFAR-10 experiment (He et al. 2016b)."""
 
+from collections.abc import Sequence
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+
+class Standardise(nn.Module):
+    """Centre and scale channels: after augmentation, which wants pixels in [0, 1]."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__()
+        for name, values in (("mean", mean), ("std", std)):
+            self.register_buffer(name, torch.tensor(values)[:, None, None], persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Standardise each channel."""
+        return (x - self.mean) / self.std
 
 
 class PreActBlock(nn.Module):
@@ -24,9 +43,24 @@ class PreActBlock(nn.Module):
 
 
 class PreActResNet18(nn.Sequential):
-    """Eight pre-activation blocks in four stages, of 64, 128, 256 and 512 filters for width 64."""
+    """Eight pre-activation blocks in four stages, of 64, 128, 256 and 512 filters for width 64.
 
-    def __init__(self, classes: int = 10, channels: int = 3, width: int = 64) -> None:
+    Given the `mean` and `std` of each channel, images are standardised first.
+    """
+
+    def __init__(
+        self,
+        classes: int = 10,
+        channels: int = 3,
+        width: int = 64,
+        mean: Sequence[float] = (),
+        std: Sequence[float] = (),
+    ) -> None:
+        if len(mean) != len(std) or len(mean) not in (0, channels):
+            raise ValueError(
+                f"mean and std are one value for each of {channels} channels, or both left out; "
+                f"got {list(mean)} and {list(std)}"
+            )
         stages = [width, 2 * width, 4 * width, 8 * width]
         blocks: list[nn.Module] = []
         inputs = width
@@ -35,6 +69,7 @@ class PreActResNet18(nn.Sequential):
                 blocks.append(PreActBlock(inputs, outputs, stride))
                 inputs = outputs
         super().__init__(
+            *([Standardise(mean, std)] if mean else []),
             nn.Conv2d(channels, width, 3, padding=1, bias=False),
             *blocks,
             nn.BatchNorm2d(inputs),

@@ -156,13 +156,50 @@ def test_skipping_leaves_mixture_and_gradients_as_they_are_in_expectation():
         torch.testing.assert_close(fast, exact, atol=0.1 * exact.norm().item(), rtol=0)
 
 
+def test_one_drawn_word_per_sample_has_the_gradients_of_the_mixture_in_expectation():
+    layer = AugmentationLayer(
+        *words(["amplitude-scale", "sign-flip", "gaussian-noise"]), magnitude=0.6, mixing="drawn"
+    ).double()
+    set_weights(layer, 0.5, 0.3, 0.2)
+    torch.manual_seed(0)
+    x, cotangent = torch.randn(2, 2, 1, 4, dtype=torch.float64)
+    many = 40_000
+    slopes = []
+    for view in (layer, layer.mix_plainly):  # of a loss that is linear
+        views = view(x[:1].expand(many, 1, 4), seeded(1))
+        slopes.append((views.mean(0), *torch.autograd.grad(
+            (views * cotangent[0]).sum() / many, tuple(layer.parameters())
+        )))  # fmt: skip
+    for drawn, exact in zip(*slopes, strict=True):
+        torch.testing.assert_close(drawn, exact, atol=0.03, rtol=0)
+
+
+def test_one_drawn_word_per_sample_is_what_eval_draws_and_has_gradients():
+    for layer, domain in (
+        (everything(IMAGES), IMAGES),
+        (everything(SIGNALS), SIGNALS),
+        (affine_layer(), IMAGES),
+    ):
+        layer.mixing = "drawn"
+        x = inputs(domain, batch=40)
+        drawn = layer.train()(x, seeded(2))
+        assert torch.equal(drawn, layer.eval()(x, seeded(2)))
+        layer.train()(x.requires_grad_(), seeded(2)).square().sum().backward()
+        for parameter in (*layer.parameters(), x):
+            assert parameter.grad.isfinite().all()
+            assert parameter.grad.abs().sum() > 0
+    with pytest.raises(ValueError, match="mixing is one of weighted, drawn; got 'softly'"):
+        geometric(mixing="softly")
+
+
 @pytest.mark.parametrize("domain", [IMAGES, SIGNALS], ids=lambda domain: domain.name)
 def test_eval_computes_only_what_was_drawn_and_equals_the_plain_definition(domain):
     layer = everything(domain).eval()
     x = inputs(domain, batch=60)
     with torch.no_grad():
         # All words are drawn in a batch of sixty: both ways roll the same dice.
-        torch.testing.assert_close(layer.pick(x, seeded(1)), layer.pick_by_mask(x, seeded(1)))
+        dice = layer.roll(x, seeded(1))
+        torch.testing.assert_close(layer.pick(x, dice), layer.pick_by_mask(x, dice))
 
 
 def test_eval_computes_each_sample_once(monkeypatch):
@@ -279,7 +316,8 @@ def test_affine_words_of_a_layer_share_one_resampling_in_eval():
     assert AugmentationLayer(Rotate(), Rotate(padding="border")).resampling is None
     x = inputs(IMAGES, batch=40, dtype=torch.float64)
     with torch.no_grad():
-        torch.testing.assert_close(layer(x, seeded(1)), layer.pick_by_mask(x, seeded(1)))
+        plain = layer.pick_by_mask(x, layer.roll(x, seeded(1)))
+        torch.testing.assert_close(layer(x, seeded(1)), plain)
 
 
 def test_consecutive_affine_layers_resample_once_under_the_product_of_their_maps():
@@ -291,7 +329,7 @@ def test_consecutive_affine_layers_resample_once_under_the_product_of_their_maps
     row = torch.tensor([0.0, 0, 1], dtype=x.dtype).expand(len(x), 1, 3)
     inner, outer = (
         torch.cat((maps[..., :2], maps[..., 2:] * sides), 2)
-        for maps in (first.maps(x, generator), second.maps(x, generator))
+        for maps in (layer.maps(x, layer.roll(x, generator)) for layer in (first, second))
     )
     product = outer @ torch.cat((inner, row), 1)
     product[..., 2:] /= sides
@@ -309,8 +347,8 @@ def test_composed_layers_do_what_layers_in_sequence_do_to_smooth_images():
     module = AugmentationModule([affine_layer(magnitude=0.2) for _ in range(2)]).eval()
     across = torch.linspace(-3, 3, 48, dtype=torch.float64)
     x = (-(across.square() + (across[:, None] - 0.5).square())).exp().expand(30, 3, 48, 48)
-    generator = seeded(5)
-    plain = module[1].pick_by_mask(module[0].pick_by_mask(x, generator), generator)
+    dice = module.roll(x, seeded(5))
+    plain = module[1].pick_by_mask(module[0].pick_by_mask(x, dice[0]), dice[1])
     assert (module(x, seeded(5)) - plain).abs().max() < 0.02
     assert (plain - x).abs().max() > 0.2
 

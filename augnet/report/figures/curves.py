@@ -1,6 +1,7 @@
 """Curves over the epochs."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,15 +63,23 @@ def over_epochs(
     return figure
 
 
-def band(axis: Axes, runs: Sequence[Run], value: Value, label: str, tint: str) -> None:
+def band(
+    axis: Axes, runs: Sequence[Run], value: Value, label: str, tint: str, coverage: float = 1.0
+) -> None:
     """Draw the median over the seeds that reached an epoch, and all that they span."""
     table = np.full((len(runs), max(len(run.rows) for run in runs)), np.nan)
     for curve, run in zip(table, runs, strict=True):
         curve[: len(run.rows)] = [value(row) for row in run.rows]
     epochs = np.arange(1, table.shape[1] + 1)
     axis.plot(epochs, np.nanmedian(table, axis=0), lw=2, label=label, color=tint)
-    low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+    tail = (1 - coverage) / 2
+    low, high = np.nanquantile(table, [tail, 1 - tail], axis=0)
     axis.fill_between(epochs, low, high, color=tint, alpha=0.15, lw=0)
+
+
+def interval(coverage: float) -> Painter:
+    """Draw the median over the seeds, and between which values so many of them lie."""
+    return partial(band, coverage=coverage)
 
 
 def seeds_that_select(word: str) -> Painter:

@@ -12,21 +12,24 @@ from augnet.report.runs import Run
 def heat_map(run: Run) -> Figure | None:
     """Draw weights and magnitudes of all words of all layers over the epochs of one run.
 
-    Layers of a single word have nothing to select: their strength is drawn elsewhere.
+    Layers of a single word have nothing to select: of several, the magnitudes are drawn, and of
+    one alone the strength is drawn elsewhere.
     """
     layers = [run.words(number) for number in range(1, run.layers + 1)]
-    if max(map(len, layers), default=0) < 2:
+    if sum(map(len, layers)) < 2:
         return None
+    selects = max(map(len, layers)) > 1
+    kinds = ("weight", "magnitude") if selects else ("magnitude",)
     keys = [f"layer{n}.{word}" for n, words in enumerate(layers, 1) for word in words]
     labels = [
-        word if len(layers) == 1 else f"{n}: {word}"
+        f"{n}: {word}" if selects and len(layers) > 1 else word
         for n, words in enumerate(layers, 1)
         for word in words
     ]
     figure = canvas(1.1 + 0.26 * len(keys))
-    axes = figure.subplots(1, 2, sharey=True)
+    axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
     extent = (0.5, len(run.rows) + 0.5, len(keys) - 0.5, -0.5)
-    for axis, kind in zip(axes, ("weight", "magnitude"), strict=True):
+    for axis, kind in zip(axes, kinds, strict=True):
         table = [[row[f"{key}.{kind}"] for row in run.rows] for key in keys]
         image = axis.imshow(table, aspect="auto", vmin=0, vmax=1, cmap="viridis",
                             interpolation="nearest", extent=extent)  # fmt: skip
@@ -34,7 +37,7 @@ def heat_map(run: Run) -> Figure | None:
         axis.set_xlabel("epoch")
         axis.tick_params(colors=SOFT, labelsize=9)
         axis.set_yticks(range(len(labels)), labels, color="black")
-        for border in np.cumsum([len(words) for words in layers[:-1]]):
+        for border in np.cumsum([len(words) for words in layers[:-1]]) if selects else ():
             axis.axhline(border - 0.5, color="white", lw=2)
     figure.colorbar(image, ax=axes, shrink=0.9).ax.tick_params(labelsize=9)
     return figure

@@ -1,0 +1,170 @@
+"""A search as a directory: what was asked, and one line per point.
+
+    search.json     method, config and seed, which data and versions: written first
+    points.jsonl    seconds, passes, validation and test score, and the policy
+    study.db        what was tried, where a search makes trials
+    over.json       written last: the search is over
+
+A search by trials that was killed goes on from its study; others begin again.
+"""
+
+import inspect
+import json
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from lightning_fabric import Fabric
+
+import augnet
+from augnet.augment import ByClass, Policy
+from augnet.checks import nearest
+from augnet.config import Config, ConfigError
+from augnet.data import DATASETS, describe
+from augnet.run import build, commit, make
+from augnet.search import SEARCHES
+from augnet.search.space import as_table, vocabulary
+from augnet.search.task import Point, Task, points
+from augnet.train import Trainer
+from augnet.trunk import TRUNKS
+
+SCHEMA = 1
+
+
+class SearchDirectory:
+    """The files of one method on one fold. What is there already must be this very search's.
+
+    The method is a search, or a variant of the experiment, which is trained end to end: then each
+    epoch is a point.
+    """
+
+    def __init__(self, path: Path, method: str, config: Config, seed: int) -> None:
+        self.path, self.method, self.config, self.seed = path, method, config, seed
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search is over."""
+        return (self.path / "over.json").exists()
+
+    def check(self) -> None:
+        """Refuse a directory that is not this search's, and leave it as it is."""
+        if not self.path.exists() or not any(self.path.iterdir()):
+            return
+        try:
+            found = json.loads((self.path / "search.json").read_text(encoding="utf-8"))
+            mine = Config(**found["config"]) == self.config
+            same = mine and (found["method"], found["seed"]) == (self.method, self.seed)
+        except (OSError, ValueError, KeyError, TypeError):
+            same = False
+        if not same:
+            raise ConfigError(
+                f"{self.path} is not empty, and not this search's: it was made with other "
+                "settings, or is something else. Choose another --out"
+            )
+
+    def run(self, storage: str | None = None) -> Iterator[Point]:
+        """Search from where it stands; give and write one point after the other."""
+        self.check()
+        if self.finished:
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._write("search.json", [self._describe()])
+        lines = self._resumable() if self.method in SEARCHES else []
+        found = self._points(storage)
+        for point in found:
+            lines.append(_as_row(point))
+            self._write("points.jsonl", lines)
+            yield point
+        self._write("over.json", [{"points": len(lines)}])
+
+    def _points(self, storage: str | None) -> Iterator[Point]:
+        if self.method not in SEARCHES:
+            return trained(self.config, self.seed)
+        options = dict(self.config.search.options.get(self.method, {}))
+        known = inspect.signature(SEARCHES[self.method]).parameters
+        for key in options:
+            if key not in known or key in ("task", "storage", "study"):
+                where = f"search.options.{self.method}.{key}"
+                names = [name for name in known if name not in ("task", "storage", "study")]
+                raise ConfigError(f"unknown key {where!r}{nearest(key, names)}")
+        if "storage" in known:
+            name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
+            local = f"sqlite:///{self.path / 'study.db'}"
+            options |= {"storage": storage or local, "study": name}
+        elif storage:
+            raise ConfigError(f"--storage is for searches by trials; {self.method} makes none")
+        return points(partial(SEARCHES[self.method], **options), task(self.config, self.seed))
+
+    def _resumable(self) -> list[dict[str, Any]]:
+        """Give the points so far, if the search goes on from them."""
+        file = self.path / "points.jsonl"
+        trials = "storage" in inspect.signature(SEARCHES[self.method]).parameters
+        if not (trials and file.exists()):
+            return []
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+    def _describe(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "method": self.method,
+            "seed": self.seed,
+            "data": describe(self.config.data.model_dump()),
+            "versions": {"augnet": augnet.__version__, "commit": commit()},
+            "config": self.config.model_dump(mode="json"),
+        }
+
+    def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """Replace a file at once or not at all."""
+        draft = self.path / f".{name}.{os.getpid()}"
+        draft.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        draft.replace(self.path / name)
+
+
+def task(config: Config, seed: int) -> Task:
+    """Make the task of an experiment: its words are those of its layers, each once."""
+    arguments = config.augment.arguments
+    if "layers" not in arguments:
+        raise ConfigError(
+            f"searches use the words of layers, and augment is {config.augment.name!r}: name a "
+            "variant with layers by --variant"
+        )
+    shared = (arguments.get("sfreq"), arguments.get("channels", ()))
+    splits = make("data", DATASETS, config.data, seed=seed)
+    return Task(
+        splits,
+        lambda: make("trunk", TRUNKS, config.trunk),
+        vocabulary(list(chain(*arguments["layers"])), *shared),
+        config.train,
+        vocabulary(config.search.more, *shared),
+        seed,
+    )
+
+
+def trained(config: Config, seed: int) -> Iterator[Point]:
+    """Train a variant end to end: the point of each epoch is the best epoch so far."""
+    net, splits = build(config, seed)
+    fabric = Fabric(accelerator="auto", devices=1)
+    trainer = Trainer(net, splits, config.train, config.penalty, seed, fabric, config.scores)
+    metric, began = config.train.metric, time.perf_counter()
+    for epoch, _ in enumerate(trainer, start=1):
+        best = trainer.rows[trainer.best_epoch]
+        yield Point(
+            time.perf_counter() - began,
+            float(epoch * len(splits.train.y) * net.train_copies),
+            best[f"valid_{metric}"],
+            best[f"test_{metric}"],
+        )
+
+
+def _as_row(point: Point) -> dict[str, Any]:
+    row: dict[str, Any] = point._asdict()
+    policy = row.pop("policy")
+    if isinstance(policy, Policy):
+        row["policy"] = as_table(policy)
+    if isinstance(policy, ByClass):
+        row["policies"] = [as_table(each) for each in policy.policies]  # type: ignore[arg-type]
+    return row

@@ -1,0 +1,89 @@
+"""Fast AutoAugment (Lim et al. 2019): policies whose views a trained trunk still gets right.
+
+Density matching: a trunk is trained without augmentation on a part of the training set; a policy is
+good if the trunk is right on views of the other part. No trunk is trained for a policy.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Generator, Tensor
+
+from augnet.augment import Policy
+from augnet.data import Samples, Splits
+from augnet.net import AugNet
+from augnet.search.task import FORWARD, Task
+from augnet.search.trials import account, attempt, best, open_study, over, suggest
+
+
+def fast_autoaugment(
+    task: Task,
+    *,
+    trials: int = 200,
+    pause: int = 5,
+    folds: int = 5,
+    held_out: float = 0.4,
+    views: int = 5,
+    top: int = 10,
+    storage: str | None = None,
+    study: str = "fast-autoaugment",
+) -> Iterator[Policy]:
+    """Search each of some folds by trials; the sub-policies of the best are put together.
+
+    `trials` are per fold; at most one in ten of them, and `top` at most, are kept. The worth of a
+    policy is the share of held-out samples of which at least one of some `views` is got right.
+    """
+    parts = [_part(task, held_out, fold) for fold in range(folds)]
+    nets = [task.train(splits=part, seed=task.seed + fold).net for fold, part in enumerate(parts)]
+    studies = [open_study(storage, f"{study}-{fold}", task.seed + fold) for fold in range(folds)]
+    for each in studies:
+        account(each, task)
+    while True:
+        done = min(len(over(each)) for each in studies)
+        if done:
+            kept = max(1, min(top, done // 10))
+            yield Policy([
+                steps
+                for each in studies
+                for trial in best(each, kept)
+                for steps in suggest(trial, task.all_words).subpolicies
+            ])  # fmt: skip
+        if done >= trials:
+            return
+        for each, net, part in zip(studies, nets, parts, strict=True):
+            for _ in range(min(pause, trials - len(over(each)))):
+                attempt(each, task, lambda trial, net=net, part=part: matched(  # type: ignore[misc]
+                    task, net, suggest(trial, task.all_words), part.valid, views))  # fmt: skip
+
+
+@torch.no_grad()
+def matched(task: Task, net: AugNet, policy: Policy, samples: Samples, views: int) -> float:
+    """Give the share of samples of which some view is got right, all classes weighing alike."""
+    dice = Generator(device=samples.x.device).manual_seed(task.seed)
+    right = torch.zeros_like(samples.y, dtype=torch.bool)
+    for _ in range(views):
+        answers = [_answers(net, policy.view(x, dice)) for x in samples.x.split(256)]
+        right |= torch.cat(answers) == samples.y
+        task.passes += FORWARD * len(samples.y)
+    per_class = [right[samples.y == label].double().mean() for label in samples.y.unique()]
+    return float(torch.stack(per_class).mean())
+
+
+def _answers(net: AugNet, x: Tensor) -> Tensor:
+    return net.eval().trunk(x).argmax(1)
+
+
+def _part(task: Task, held_out: float, fold: int) -> Splits:
+    """Hold out a share of every class of the training set, to stand for the validation set."""
+    x, y = task.splits.train
+    order = torch.randperm(len(y), generator=Generator().manual_seed(1000 * task.seed + fold))
+    held = torch.cat(
+        [
+            mine[: max(1, round(held_out * len(mine)))]
+            for mine in (order[y[order] == label] for label in y.unique())
+        ]
+    )
+    kept = torch.ones_like(y, dtype=torch.bool)
+    kept[held] = False
+    held_samples = Samples(x[held], y[held])
+    return Splits(Samples(x[kept], y[kept]), held_samples, held_samples)

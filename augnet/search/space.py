@@ -1,0 +1,153 @@
+"""What is searched: policies of five sub-policies of two words with probability and magnitude.
+
+The same words as AugNet's. A policy is `augment.Policy`, whoever found it; here are the ways to
+draw one, to write one down, and the relaxed one that has gradients.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augnet.augment import Policy, Step
+from augnet.transforms import Transform, spread, words
+from augnet.transforms.base import full_precision
+from augnet.transforms.noise import uniform
+from augnet.transforms.relax import coin, unit_interval
+
+SUBPOLICIES, STEPS = 5, 2
+SHARP = 0.05  # temperature of the choice between words (Hataya et al. 2020)
+
+
+def as_table(policy: Policy) -> list[list[dict[str, Any]]]:
+    """Write a policy down: words by name, probabilities, magnitudes and strengths in words."""
+    return [
+        [
+            {
+                "word": step.word.name,
+                "probability": round(step.probability, 4),
+                "magnitude": round(step.magnitude, 4),
+                "strength": step.word.describe(step.magnitude),
+            }
+            for step in steps
+        ]
+        for steps in policy.subpolicies
+    ]
+
+
+def from_table(table: Sequence[Sequence[dict[str, Any]]], known: Sequence[Transform]) -> Policy:
+    """Read a policy that `as_table` wrote, on these words."""
+    by_name = {word.name: word for word in known}
+    return Policy(
+        [
+            [Step(by_name[row["word"]], row["probability"], row["magnitude"]) for row in steps]
+            for steps in table
+        ]
+    )
+
+
+def usage(policy: Policy) -> dict[str, float]:
+    """Tell how often each word is used: the mean number of uses per sample."""
+    used: dict[str, float] = {}
+    for steps in policy.subpolicies:
+        for step in steps:
+            strength = step.probability if step.magnitude else 0.0
+            used[step.word.name] = used.get(step.word.name, 0.0) + strength
+    return {name: total / len(policy.subpolicies) for name, total in used.items()}
+
+
+class RelaxedPolicy(nn.Module):
+    """A policy with gradients: in every step, a mixture of all words (Hataya et al. 2020).
+
+    Step k of sub-policy s makes of x the sum over words of softmax(logits / 0.05), each word used
+    by a coin of its own probability, at its own magnitude. Samples follow the sub-policies in equal
+    parts of the batch, whose order is random anyway. `harden` gives the plain policy.
+    """
+
+    def __init__(
+        self,
+        transforms: Sequence[Transform],
+        subpolicies: int = SUBPOLICIES,
+        steps: int = STEPS,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.transforms = tuple(transforms)
+        shape = (subpolicies, steps, len(self.transforms))
+
+        def around(value: float, width: float) -> nn.Parameter:
+            return nn.Parameter(value + width * (torch.rand(shape, generator=generator) - 0.5))
+
+        # Not quite alike: sub-policies that begin as one would stay one.
+        self.logits = around(0.0, 0.02)
+        self.raw_probabilities = around(0.5, 0.2)
+        self.raw_magnitudes = around(0.5, 0.2)
+
+    @property
+    def weights(self) -> Tensor:
+        """The weight of each word in each step."""
+        return torch.softmax(self.logits / SHARP, dim=-1)
+
+    @property
+    def probabilities(self) -> Tensor:
+        """How often each word is used, if it is chosen."""
+        return unit_interval(self.raw_probabilities)
+
+    @property
+    def magnitudes(self) -> Tensor:
+        """How strongly."""
+        return unit_interval(self.raw_magnitudes)
+
+    def forward(self, x: Tensor, generator: Generator | None = None, turn: int = 0) -> Tensor:
+        """Give each sample a view of its own; small batches see other sub-policies every `turn`."""
+        count = len(self.logits)
+        with full_precision(x):
+            views = [
+                self._follow((number + turn) % count, part, generator)
+                for number, part in enumerate(x.tensor_split(count))
+                if len(part)
+            ]
+        return torch.cat(views)
+
+    def _follow(self, number: int, x: Tensor, generator: Generator | None) -> Tensor:
+        settings = (self.weights, self.probabilities, self.magnitudes)
+        for weights, probabilities, magnitudes in zip(
+            *(each[number] for each in settings), strict=True
+        ):
+            mixture = torch.zeros_like(x)
+            for word, weight, probability, magnitude in zip(
+                self.transforms, weights, probabilities, magnitudes, strict=True
+            ):
+                used = coin(uniform(x, x.shape[:1], generator), probability.expand(len(x)))
+                view = x.lerp(word.view(x, magnitude, generator), spread(used, x))
+                mixture = mixture + weight * view
+            x = mixture
+        return x
+
+    @torch.no_grad()
+    def harden(self) -> Policy:
+        """Give the policy of the heaviest word in every step."""
+        chosen = self.logits.argmax(-1)
+        return Policy(
+            [
+                [
+                    Step(
+                        self.transforms[word],
+                        self.probabilities[number, step, word].item(),
+                        self.magnitudes[number, step, word].item(),
+                    )
+                    for step, word in enumerate(row)
+                ]
+                for number, row in enumerate(chosen.tolist())
+            ]
+        )
+
+
+def vocabulary(
+    specs: Sequence[Any], sfreq: float | None, channels: Sequence[str]
+) -> list[Transform]:
+    """Build the words that are searched, each once."""
+    shared = {"sfreq": sfreq, "channels": tuple(channels) or None}
+    given = {key: value for key, value in shared.items() if value is not None}
+    return list(dict.fromkeys(words(specs, **given)))

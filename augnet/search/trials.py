@@ -1,0 +1,115 @@
+"""Trials: a tree of Parzen estimators (Optuna) suggests policies, one process or many at a time.
+
+A study lives in a storage: a SQLite file, or a database that many machines share. What a killed
+search has tried is not tried again; what a trial cost is kept beside its value.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import optuna
+from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from augnet.augment import Policy, Step
+from augnet.search.space import STEPS, SUBPOLICIES
+from augnet.search.task import Task
+from augnet.transforms import Transform
+
+OVER = (TrialState.COMPLETE, TrialState.PRUNED)
+FAILURES = 5  # in a row are not bad luck any more
+HEARTBEAT = 60  # seconds: who is silent for longer is gone, and its trial with it
+SURVIVABLE = (RuntimeError, ValueError, ArithmeticError)
+
+
+class SearchError(RuntimeError):
+    """A search that cannot go on."""
+
+
+def suggest(trial: Trial | FrozenTrial, words: list[Transform]) -> Policy:
+    """Ask for a policy: in each step a word, its probability and its magnitude."""
+    by_name = {word.name: word for word in words}
+
+    def step(place: str) -> Step:
+        name = trial.suggest_categorical(f"{place}.word", list(by_name))
+        probability = trial.suggest_float(f"{place}.probability", 0.0, 1.0)
+        magnitude = trial.suggest_float(f"{place}.magnitude", 0.0, 1.0)
+        return Step(by_name[name], probability, magnitude)
+
+    return Policy([[step(f"{s}.{k}") for k in range(STEPS)] for s in range(SUBPOLICIES)])
+
+
+def open_study(storage: str | None, name: str, seed: int) -> optuna.Study:
+    """Open a study, or begin it; only who began it has the seed's dice: others try other things."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    settings: dict[str, Any] = {
+        "study_name": name,
+        "direction": "maximize",
+        "pruner": optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
+    }
+    with warnings.catch_warnings():
+        # Heartbeats and lies to other processes may change in Optuna; what they do here is tested.
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        if storage is not None:
+            settings["storage"] = RDBStorage(storage, heartbeat_interval=HEARTBEAT)
+        try:
+            sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+            return optuna.create_study(**settings, sampler=sampler)
+        except optuna.exceptions.DuplicatedStudyError:
+            sampler = optuna.samplers.TPESampler(constant_liar=True)
+            return optuna.create_study(**settings, sampler=sampler, load_if_exists=True)
+
+
+def over(study: optuna.Study) -> list[FrozenTrial]:
+    """Give the trials that are over, whoever made them."""
+    return study.get_trials(deepcopy=False, states=OVER)
+
+
+def best(study: optuna.Study, count: int = 1) -> list[FrozenTrial]:
+    """Give the best trials, best first; those that were pruned or failed are none."""
+    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return sorted(done, key=lambda trial: -float(trial.value or 0.0))[:count]
+
+
+def attempt(study: optuna.Study, task: Task, value: Callable[[Trial], float]) -> None:
+    """Make one trial; what fails is noted as failed, and only failure upon failure is an error."""
+
+    def objective(trial: Trial) -> float:
+        began, before = time.perf_counter(), task.passes
+        try:
+            return value(trial)
+        finally:
+            trial.set_user_attr("seconds", time.perf_counter() - began)
+            trial.set_user_attr("passes", task.passes - before)
+
+    study.optimize(objective, n_trials=1, catch=SURVIVABLE)
+    last = study.get_trials(deepcopy=False)[-FAILURES:]
+    if len(last) == FAILURES and all(trial.state == TrialState.FAIL for trial in last):
+        raise SearchError(
+            f"{FAILURES} trials in a row failed in study {study.study_name!r}: see the messages "
+            "above, or begin another study by --storage or --out"
+        )
+
+
+def account(study: optuna.Study, task: Task) -> None:
+    """Put on the meter what was spent on a study before this process came."""
+    for trial in over(study):
+        task.elsewhere += trial.user_attrs.get("seconds", 0.0)
+        task.passes += trial.user_attrs.get("passes", 0.0)
+
+
+def every(study: optuna.Study, task: Task, value: Callable[[Trial], float], trials: int,
+          pause: int) -> Iterator[int]:  # fmt: skip
+    """Make trials until so many are over, pausing after every few with the number so far."""
+    account(study, task)
+    count = len(over(study))
+    if count >= trials:
+        yield count
+    while count < trials:
+        told = count // pause
+        attempt(study, task, value)
+        count = len(over(study))
+        if (count // pause > told or count >= trials) and best(study):
+            yield count

@@ -1,0 +1,213 @@
+"""How many copies does invariance need, drawn independently and stratified? results/copies.json.
+
+Each trunk is trained on the words and ranges that its experiment should find; then invariance to
+the true transformation (median over test samples) and accuracy are measured against the number of
+copies, over several seeds of the dice.
+
+Why some nets need more copies than others is in the trunk's answer to strengths all over the range:
+how many waves it has there, and what the mean over C points that are drawn this way or that is
+worth, in independent draws.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from augnet import AugmentationLayer, AugNet, invariance, summary, words
+from augnet.data import mario, sinusoids
+from augnet.data.splits import Splits
+from augnet.trunk import MLP, MarioCNN, SinusoidCNN
+
+RESULTS = Path(__file__).parents[1] / "results" / "copies.json"
+COPIES = (1, 2, 4, 10, 20)
+
+Setting: TypeAlias = tuple[Splits, nn.Module, Callable[[], nn.Module], dict, int, float]
+
+
+def capacity() -> Setting:
+    """Give the capacity study's data, its perceptron of two neurons, and the true word."""
+    true = {"word": "frequency-shift", "limit": 0.5, "sfreq": 100.0}
+    larger = partial(SinusoidCNN, width=8, kernel=100)
+    return sinusoids.load(0), MLP(1000, 2, 1), larger, true, 50, 1e-2
+
+
+def mario_iggy() -> Setting:
+    """Give Mario and Iggy, their small trunk, and the true rotation."""
+    true = {"word": "rotate", "limit": 45.0}
+    return mario.load(0), MarioCNN(width=8), partial(MarioCNN, width=16), true, 1, 1e-3
+
+
+def train(net: AugNet, data: Splits, epochs: int, lr: float) -> None:
+    """Train the trunk on augmented batches."""
+    optimiser = torch.optim.Adam(net.trunk.parameters(), lr=lr)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(data.train.x)).split(32):
+            loss = F.cross_entropy(net(data.train.x[rows]), data.train.y[rows])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+
+@torch.no_grad()
+def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3, most: int = 200) -> list[dict]:
+    """Measure invariance and accuracy against the number of copies, for both ways to draw them."""
+    (word,) = words(true)
+    x, y = data.test.x[:most], data.test.y[:most]
+    rows = []
+    for sampling in ("independent", "stratified"):
+        for copies in COPIES:
+            net.copies, net.sampling = copies, sampling
+            dice = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+            scores = [summary(invariance(net, word, x, d)).median for d in dice]
+            right = [(net(x, d).argmax(1) == y).float().mean().item() for d in dice]
+            rows.append(
+                {
+                    "sampling": sampling,
+                    "copies": copies,
+                    "invariance": round(statistics.mean(scores), 4),
+                    "accuracy": round(statistics.mean(right), 4),
+                }
+            )
+            print(f"  {sampling:12s} C = {copies:2d}", *list(rows[-1].values())[2:])
+    return rows
+
+
+@torch.no_grad()
+def adaptive(net: AugNet, data: Splits, most: int = 200, seeds: int = 3) -> list[dict]:
+    """Measure accuracy against the copies that were made, at most twenty of a sample."""
+    x, y = data.test.x[:most], data.test.y[:most]
+    net.copies, net.sampling = COPIES[-1], "independent"
+    rows = []
+    for tolerance in (0.9, 0.6, 0.4, 0.2, 0.0):
+        dice = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+        answers = [net.predict(x, tolerance, d) for d in dice]
+        right = [(answer.output.argmax(1) == y).float().mean().item() for answer in answers]
+        made = [answer.copies.float().mean().item() for answer in answers]
+        rows.append(
+            {
+                "tolerance": tolerance,
+                "mean copies": round(statistics.mean(made), 2),
+                "accuracy": round(statistics.mean(right), 4),
+            }
+        )
+        print("  adaptive", *rows[-1].values())
+    return rows
+
+
+def folded(
+    net: AugNet,
+    data: Splits,
+    true: dict,
+    lr: float,
+    larger: Callable[[], nn.Module],
+    most: int = 200,
+) -> list[dict]:
+    """Compare the trunk, the average over twenty copies of it, and what one trunk keeps of that."""
+    (word,) = words(true)
+    x, y = data.test.x[:most], data.test.y[:most]
+    net.copies, net.sampling = COPIES[-1], "stratified"
+    train_on = data.train.x[:1000]
+    models = {
+        "the trunk": net.trunk,
+        "AugNet, C = 20": net,
+        "folded": net.fold(train_on, 20, lr, 32),
+        "folded into a larger net": net.fold(train_on, 20, 1e-2, 32, larger()),
+    }
+    rows = []
+    for name, model in models.items():
+        dice = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            score = summary(invariance(model, word, x, dice)).median
+            right = (model(x).argmax(1) == y).float().mean().item()
+        row = {"model": name, "invariance": round(score, 4), "accuracy": round(right, 4)}
+        rows.append(row)
+        print(" ", *row.values())
+    return rows
+
+
+def independent(copies: int, times: int) -> torch.Tensor:
+    """Draw anywhere."""
+    return torch.rand(copies, times)
+
+
+def stratified(copies: int, times: int) -> torch.Tensor:
+    """Draw once in each C-th of the range, which in one dimension is a scrambled Sobol sequence."""
+    return (torch.rand(copies, times) + torch.arange(copies)[:, None]) / copies
+
+
+def even(copies: int, times: int) -> torch.Tensor:
+    """Draw one offset for points at even distances."""
+    return (torch.rand(times) + torch.arange(copies)[:, None]) / copies
+
+
+def antithetic(copies: int, times: int) -> torch.Tensor:
+    """Draw half, and mirror it."""
+    half = stratified(copies // 2, times) / 2
+    return torch.cat((half, 1 - half))
+
+
+@torch.no_grad()
+def answers(net: AugNet, data: Splits, true: dict, points: int = 401, most: int = 50) -> dict:
+    """Say how the trunk's answer bends over the range, and what points in it are worth."""
+    (word,) = words(true)
+    x = data.test.x[:most]
+    strengths = word.strength(torch.linspace(-1, 1, points))
+    answer = torch.stack([net.trunk(word.apply(x, s.expand(len(x)))) for s in strengths])
+    answer = answer - answer.mean(0)
+    power = torch.fft.rfft(answer, dim=0).abs().square().mean((1, 2))
+    below = power.cumsum(0) / power.sum()
+    worth = {}
+    for draw in (independent, stratified, even, antithetic):
+        for copies in COPIES[1:]:
+            places = (draw(copies, 2000) * points).long().clamp(max=points - 1)
+            spread = answer[places].mean(0).square().mean()
+            worth[f"{draw.__name__}, C = {copies}"] = round(
+                (answer.var(0).mean() / spread).item(), 1
+            )
+    return {
+        "part of the power below n waves": {
+            str(n): round(below[n - 1].item(), 3) for n in (2, 3, 5, 10, 20)
+        },
+        "worth, in independent copies": worth,
+    }
+
+
+SETTINGS = {"capacity": capacity, "mario-iggy": mario_iggy}
+
+
+def measure(name: str) -> Iterator[tuple[str, object]]:
+    """Train a trunk and give one result after the other."""
+    torch.manual_seed(0)
+    data, trunk, larger, true, epochs, lr = SETTINGS[name]()
+    net = AugNet(AugmentationLayer(*words(true), magnitude=1.0), trunk, max_batch=1000)
+    train(net, data, epochs, lr)
+    net.eval()
+    yield "experiments", curve(net, data, true)
+    yield "adaptive", adaptive(net, data)
+    yield "folded", folded(net, data, true, lr, larger)
+    yield "answers", answers(net, data, true)
+
+
+def main() -> None:
+    """Measure; what is not asked for keeps its results."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("names", nargs="*", help=f"some of {', '.join(SETTINGS)}; all by default")
+    document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    document["command"] = "python benchmarks/copies.py"
+    for name in options.parse_args().names or SETTINGS:
+        print(name)
+        for kind, result in measure(name):
+            document.setdefault(kind, {})[name] = result
+            RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""`augnet search`: a directory per method and fold, and the page that compares them."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from augnet.cli import app
+from augnet.config import read, resolve
+from augnet.report.figures.searches import Curve, at, improvement
+
+TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=1", "net.copies=1",
+        "search.options.adda.epochs=1", "search.options.autoaugment.trials=1"]  # fmt: skip
+
+
+def augnet(*words):
+    result = CliRunner().invoke(app, list(map(str, words)))
+    return result.exit_code, result.output
+
+
+def search(method, out, *more, seeds=1):
+    changes = [part for change in TINY for part in ("--set", change)]
+    return augnet("search", method, "sleep", "--protocol", "small", "--out", out, "--seeds", seeds,
+                  *changes, *more)  # fmt: skip
+
+
+def test_methods_are_searched_and_not_searched_again(tmp_path):
+    out = tmp_path / "searches"
+    for method in ("adda", "none", "autoaugment"):
+        code, said = search(method, out)
+        assert code == 0, said
+        assert f"{method}, seed 0" in said.replace("\n", " ")
+    folder = out / "sleep" / "small"
+    row = json.loads((folder / "adda" / "seed-0" / "points.jsonl").read_text())
+    assert len(row["policy"]) == 5
+    assert {"word", "probability", "magnitude", "strength"} == set(row["policy"][0][0])
+    assert row["passes"] == 16 + 5 * 16 + 16  # pretraining, search, retraining
+    assert (folder / "autoaugment" / "seed-0" / "study.db").exists()
+    assert search("adda", out) == (0, "")  # it is over
+    code, said = search("adda", out, "--set", "train.epochs=2")
+    assert code == 2
+    assert "not this search's" in said
+
+
+def test_the_page_compares_methods_and_says_which_data(tmp_path):
+    config = resolve("sleep", read("sleep"), "augnet", protocol="small").model_dump(mode="json")
+    for method, rows in {
+        "adda": [(112, 0.5, 0.6), (200, 0.6, 0.7)], "none": [(16, 0.4, 0.5)],
+        "augnet": [(16, 0.4, 0.5), (160, 0.7, 0.8)],
+    }.items():  # fmt: skip
+        for seed in range(2):
+            folder = tmp_path / method / f"seed-{seed}"
+            folder.mkdir(parents=True)
+            made = {"method": method, "seed": seed, "config": config, "data": "nights of nobody"}
+            (folder / "search.json").write_text(json.dumps(made))
+            lines = [{"passes": p, "seconds": p / 9, "valid": v, "test": t} for p, v, t in rows]
+            (folder / "points.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    code, said = augnet("report", tmp_path, "--out", tmp_path / "report")
+    assert code == 0, said
+    page = (tmp_path / "report" / "sleep-small-search.html").read_text()
+    assert "nights of nobody" in page
+    assert page.count("<svg") == 3
+    assert page.count("better in 2 of 2") == 2
+    kept = json.loads((tmp_path / "report" / "sleep-small-search.json").read_text())
+    assert kept["budget"] == 112
+    assert kept["test"]["adda"] == {"0": 0.6, "1": 0.6}
+    assert kept["test"]["augnet"]["0"] == pytest.approx(0.7, abs=0.001)
+    assert kept["test"]["none"]["0"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["addo", "sleep"], "unknown search 'addo': did you mean 'adda'"),
+        (["adda", "slep"], "unknown experiment"),
+        (["adda", "sleep", "--set", "search.options.adda.epoch=1"], "did you mean 'epochs'"),
+        (["adda", "sleep", "--storage", "sqlite:///x.db"], "--storage is for searches by trials"),
+        (["adda", "sleep", "--variant", "none", "--protocol", "small"], "words of layers"),
+    ],
+)
+def test_mistakes_are_explained(words, message, tmp_path):
+    code, said = augnet("search", *words, "--out", tmp_path)
+    assert code == 2
+    assert message in said.replace("\n", " ")
+
+
+def curve(*points):
+    return Curve.of([{"passes": p, "seconds": p, "valid": v, "test": t} for p, v, t in points])
+
+
+def test_curves_keep_what_validates_best_and_interpolate():
+    mine = curve((10, 0.5, 0.6), (20, 0.4, 0.9), (30, 0.7, 0.8))
+    assert mine.test.tolist() == [0.6, 0.6, 0.8]
+    assert at(mine, 25) == pytest.approx(0.7)
+    assert at(mine, 5) != at(mine, 5)  # nothing yet
+
+
+def test_improvement_is_paired_by_fold():
+    curves = {"adda": {0: curve((10, 1, 0.5)), 1: curve((10, 1, 0.9))},
+              "augnet": {0: curve((10, 1, 0.6)), 1: curve((10, 1, 0.95)), 2: curve((10, 1, 1))},
+              "alone": {5: curve((10, 1, 1))}}  # fmt: skip
+    (axis,) = improvement(curves, "adda", 10, "accuracy").axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["augnet"]
+    assert axis.lines[1].get_xdata() == pytest.approx([0.1, 0.05])
+    assert improvement({"augnet": curves["augnet"]}, "adda", 10, "accuracy") is None

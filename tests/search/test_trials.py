@@ -1,0 +1,100 @@
+"""Trials: a killed search goes on, many processes share a study, and some trials fail."""
+
+import multiprocessing
+
+import optuna
+import pytest
+from planted import task
+
+from augnet.search import metered
+from augnet.search.autoaugment import autoaugment
+from augnet.search.fast import fast_autoaugment
+from augnet.search.task import Task
+from augnet.search.trials import FAILURES, SearchError, best, over
+
+
+@pytest.fixture
+def storage(tmp_path):
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+def study(storage, name="autoaugment"):
+    return optuna.load_study(study_name=name, storage=storage)
+
+
+def test_a_killed_search_goes_on_and_what_it_cost_is_remembered(storage):
+    search = autoaugment(task(epochs=1), trials=4, pause=2, storage=storage)
+    next(search)
+    search.close()  # killed after two trials
+    found = list(
+        metered(lambda t: autoaugment(t, trials=4, pause=2, storage=storage), task(epochs=1))
+    )
+    assert len(over(study(storage))) == 4
+    assert found[-1].passes == 4 * 64
+    again = list(metered(lambda t: autoaugment(t, trials=4, storage=storage), task(epochs=1)))
+    assert len(again) == 1
+    assert len(study(storage).trials) == 4
+    assert again[0].passes == 4 * 64
+    assert again[0].policy.subpolicies == found[-1].policy.subpolicies
+
+
+def test_a_trial_that_fails_is_noted_and_failure_upon_failure_is_an_error(storage, monkeypatch):
+    train, calls = Task.train, []
+
+    def sometimes(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("out of memory")
+        return train(self, *args, **kwargs)
+
+    monkeypatch.setattr(Task, "train", sometimes)
+    assert list(autoaugment(task(epochs=1), trials=2, pause=1, storage=storage))
+    states = [trial.state.name for trial in study(storage).trials]
+    assert states == ["FAIL", "COMPLETE", "COMPLETE"]
+
+    def never(self, *args, **kwargs):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Task, "train", never)
+    with pytest.raises(SearchError, match=f"{FAILURES} trials in a row failed"):
+        list(autoaugment(task(epochs=1), trials=2, storage=storage, study="other"))
+
+
+def test_pruned_trials_are_over_and_never_best(monkeypatch):
+    monkeypatch.setattr(optuna.pruners.MedianPruner, "prune", lambda self, study, trial: (
+        trial.number % 2 == 1))  # fmt: skip
+    opened = []
+    make = optuna.create_study
+    monkeypatch.setattr(optuna, "create_study", lambda **kw: opened.append(make(**kw)) or opened[0])
+    policies = list(autoaugment(task(epochs=2), trials=4, pause=4))
+    states = [trial.state.name for trial in opened[0].trials]
+    assert states == ["COMPLETE", "PRUNED", "COMPLETE", "PRUNED"]
+    assert best(opened[0])[0].number in (0, 2)
+    assert len(policies) == 1
+
+
+def work(storage):
+    list(autoaugment(task(epochs=1), trials=6, storage=storage))
+
+
+def test_two_processes_share_a_study(storage):
+    optuna.create_study(study_name="autoaugment", storage=storage, direction="maximize")
+    context = multiprocessing.get_context("spawn")
+    both = [context.Process(target=work, args=(storage,)) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert [each.exitcode for each in both] == [0, 0]
+    done = over(study(storage))
+    assert 6 <= len(done) <= 7  # the last one may have been begun twice
+    assert len({str(trial.params) for trial in done}) == len(done)
+
+
+def test_fast_autoaugment_goes_on_too(storage):
+    options = {"trials": 2, "pause": 1, "folds": 2, "views": 1, "storage": storage}
+    first = fast_autoaugment(task(epochs=1), **options)
+    assert len(next(first).subpolicies) == 2 * 5
+    first.close()
+    assert len(list(fast_autoaugment(task(epochs=1), **options))) == 2
+    assert len(over(study(storage, "fast-autoaugment-0"))) == 2

@@ -1,0 +1,98 @@
+"""Reports that compare methods: how they were scored, and what each seed learned."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from augnet.config import read, resolve
+from augnet.report.drawings import draw
+from augnet.report.figures import copies, heat_map, interval, over_epochs
+from augnet.report.quantities import own_accuracy, plain_accuracy
+from augnet.report.records import record, records
+from augnet.report.results import results
+from augnet.report.runs import Run, with_stopped
+from augnet.report.study import load, studies
+from augnet.report.tables import variants_table
+
+CIFAR = read("cifar10")
+
+
+def row(epoch, accuracy, words=()):
+    known = {"epoch": epoch, "task": 1.0, "valid_accuracy": accuracy, "test_accuracy": accuracy,
+             "invariance.horizontal-flip": 0.5}  # fmt: skip
+    for number, word in enumerate(words, start=1):
+        key = f"layer{number}.{word}"
+        known |= {f"{key}.weight": 1.0, f"{key}.magnitude": 0.3, f"{key}.strength": 0.15}
+    return known
+
+
+def run(variant, seed=0, words=(), best=0.7, protocol="fair+small"):
+    config = resolve("cifar10", CIFAR, variant, protocol=protocol)
+    rows = with_stopped([row(n, best * (n + 1) / 5, words) for n in range(5)])
+    scored = [{"views": "plain", "copies": 1, "accuracy": best}]
+    scored += [{"views": "own", "copies": c, "accuracy": best + 0.001 * c} for c in (1, 4, 10)]
+    versions = {"commit": "abc", "machine": "a desk"}
+    settings = json.loads(config.model_dump_json())
+    return Run(Path(), settings, seed, rows, [], versions, rows[-1], scored)
+
+
+WORDS = ("translate-x", "horizontal-flip")
+RUNS = [
+    run("none", 0, best=0.6),
+    run("none", 1, best=0.61),
+    run("augnet", 0, WORDS),
+    run("augnet", 1, WORDS),
+]
+
+
+def test_stopped_accuracy_is_that_of_the_best_validation_so_far():
+    valid, test = (0.2, 0.5, 0.4, 0.5, 0.6), (0.1, 0.7, 0.9, 0.8, 0.3)
+    rows = [{"valid_accuracy": v, "test_accuracy": t} for v, t in zip(valid, test, strict=True)]
+    found = [row["stopped_accuracy"] for row in with_stopped(rows)]
+    assert found == [0.1, 0.7, 0.7, 0.7, 0.3]
+    assert with_stopped([]) == []
+
+
+def test_scores_are_read_off_the_record():
+    kept = record(RUNS[2])
+    claim = CIFAR.expect.claims[-1]
+    assert claim.quantity == "own-accuracy"
+    assert plain_accuracy(kept, claim) == 0.7
+    assert own_accuracy(kept, claim.model_copy(update={"copies": 10})) == pytest.approx(0.71)
+    assert own_accuracy(kept, claim.model_copy(update={"copies": 3})) is None
+
+
+def test_the_table_has_a_column_for_each_way_of_scoring():
+    table = variants_table(CIFAR.expect, records(RUNS))
+    assert table.columns == ("variant", "seeds", "what was learned", "test accuracy",
+                             "samples as they are", "C = 1", "C = 4", "C = 10")  # fmt: skip
+    assert table.rows[0][4] == "0.605 (0.6 to 0.61)"
+    assert table.rows[1][2] == ("translate-x 0.15 of the width → horizontal-flip 0.15 probability")
+
+
+def test_figures_compare_methods():
+    figure = copies(records(RUNS))
+    assert len(figure.axes[0].lines) == 4  # a line and a dotted one for each of two methods
+    assert copies([]) is None
+    drawn = over_epochs(RUNS, lambda row: row["stopped_accuracy"], "accuracy", paint=interval(0.9))
+    assert len(drawn.axes[0].lines) == 2
+    maps = heat_map(RUNS[2])
+    assert maps.axes[0].images[0].get_array().shape == (2, 5)
+    assert [axis.get_title() for axis in maps.axes[:-1]] == ["magnitude"]  # none is selected
+
+
+def test_a_study_draws_them_all_and_is_kept(tmp_path):
+    ((study, runs),) = studies(list(RUNS))
+    names = [each.name for each in draw(study, runs)]
+    for name in ("stopped", "copies", "invariance-horizontal-flip", "words-augnet",
+                 "words-augnet-seed-1"):  # fmt: skip
+        assert name in names
+    (file := tmp_path / "cifar10-fair+small.json").write_text(json.dumps(study.summary()))
+    assert load(file).records == study.records
+    other = [run("augnet-paper", protocol="paper")]
+    ((paper, _),) = studies(other)
+    (tmp_path / "cifar10-paper.json").write_text(json.dumps(paper.summary()))
+    text = results(tmp_path)
+    assert "(protocol fair+small, not the paper's)" in text
+    assert "augnet run cifar10 --variant none --variant augnet --protocol fair+small" in text
