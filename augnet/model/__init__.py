@@ -22,7 +22,7 @@ from augnet.model import file
 from augnet.model.file import ModelError, read_header
 from augnet.model.header import Answer, Header, Net, augment_of, layers_of
 from augnet.model.trunks import TRUNKS
-from augnet.net import AugNet
+from augnet.net import AugNet, Prediction
 
 __all__ = ["Header", "Model", "ModelError", "load", "load_augment", "read_header", "save"]
 
@@ -41,16 +41,16 @@ class Model:
         `answers` may be given as `learn` gives them.
         """
         answers = said.pop("answers", ())
-        name = next((k for k, v in AGGREGATES.items() if v is net.aggregate), None)
-        if name is None:
+        name = net.meaning
+        if AGGREGATES.get(name) is not net.aggregate:
             raise TypeError(f"a model file holds aggregates by name: {', '.join(AGGREGATES)}")
         if isinstance(net.trunk, Scaled):
-            said["values"], name = tuple(net.trunk.mean.shape), "values"
+            said["values"] = tuple(net.trunk.mean.shape)
         header = Header(
             trunk=trunk,
             shape=shape,
             layers=layers_of(net.augment),
-            net=Net(aggregate=name, copies=net.copies),
+            net=Net(aggregate=name, copies=net.copies, sampling=net.sampling),
             answers=tuple(Answer.of(a) if isinstance(a, Invariance) else a for a in answers),
             **said,
         )
@@ -72,13 +72,21 @@ class Model:
         Each batch has dice of its own, so that the answer to a sample does not depend on what comes
         after its batch.
         """
-        self.net.eval()
-        return torch.cat(list(self._batches(x, seed, batch)))
+        return torch.cat([self.net(part, dice) for part, dice in self._batches(x, seed, batch)])
 
-    def _batches(self, x: Tensor, seed: int, batch: int) -> Iterator[Tensor]:
+    def predict(
+        self, x: Tensor, tolerance: float = 0.05, seed: int = 0, batch: int = 256
+    ) -> Prediction:
+        """Give the same with no more copies of a sample than its answer takes."""
+        parts = [
+            self.net.predict(part, tolerance, dice) for part, dice in self._batches(x, seed, batch)
+        ]
+        return Prediction(*(torch.cat(each) for each in zip(*parts, strict=True)))
+
+    def _batches(self, x: Tensor, seed: int, batch: int) -> Iterator[tuple[Tensor, Generator]]:
+        self.net.eval()
         for number, part in enumerate(x.split(batch)):
-            dice = Generator().manual_seed(seed + 1_000_003 * number)
-            yield self.net(self.prepare(part), dice)
+            yield self.prepare(part), Generator().manual_seed(seed + 1_000_003 * number)
 
 
 def save(model: Model, path: str | Path) -> Path:
@@ -133,4 +141,7 @@ def _build(header: Header, trunk: nn.Module | None) -> AugNet:
             trunk = TRUNKS[header.trunk](header.shape, outputs)
     if header.values is not None and not isinstance(trunk, Scaled):
         trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
-    return AugNet(augment_of(header.layers), trunk, header.net.aggregate, header.net.copies)
+    how = header.net
+    return AugNet(
+        augment_of(header.layers), trunk, how.aggregate, how.copies, sampling=how.sampling
+    )

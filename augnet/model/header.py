@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 import augnet
 from augnet.augment import AugmentationLayer, AugmentationModule, identity
+from augnet.augment.layer import Mixing
 from augnet.data.own.reading import Finite, Reading, Size
 from augnet.learn.found import Invariance
 from augnet.transforms import Transform, words
@@ -27,6 +28,7 @@ class Layer(Table):
     words: tuple[dict[str, JsonValue], ...]
     temperature: Finite = 1.0
     tolerance: Finite = 1e-3
+    mixing: Mixing = "weighted"
 
     @classmethod
     def of(cls, layer: AugmentationLayer) -> "Layer":
@@ -35,12 +37,17 @@ class Layer(Table):
             words=tuple(table(word) for word in layer.transforms),
             temperature=layer.temperature,
             tolerance=layer.tolerance,
+            mixing=layer.mixing,
         )
 
     def build(self) -> AugmentationLayer:
         """Make the layer; its weights and magnitudes are those of every new one."""
-        made = words(self.words)
-        return AugmentationLayer(*made, temperature=self.temperature, tolerance=self.tolerance)
+        return AugmentationLayer(
+            *words(self.words),
+            temperature=self.temperature,
+            tolerance=self.tolerance,
+            mixing=self.mixing,
+        )
 
 
 class Answer(Table):
@@ -74,6 +81,7 @@ class Net(Table):
 
     aggregate: str
     copies: Size
+    sampling: Literal["independent", "stratified"] = "independent"
 
 
 class Header(Table):

@@ -16,16 +16,28 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def predictions(
-    model: Model, data: Collection, seed: int = 0, copies: int | None = None
+    model: Model,
+    data: Collection,
+    seed: int = 0,
+    copies: int | None = None,
+    tolerance: float | None = None,
 ) -> Columns:
-    """Give a column of names, the answers, and the probability of each class."""
+    """Give a column of names, the answers, and the probability of each class.
+
+    With a tolerance, samples get no more copies once their answer is settled, and a column says
+    how many they got.
+    """
     was = model.net.copies
+    columns: dict[str, Sequence[Any]] = {"sample": data.names}
     try:
         model.net.copies = copies or was
-        outputs = model.outputs(data.x, seed)
+        if tolerance is None:
+            outputs = model.outputs(data.x, seed)
+        else:
+            outputs, used = model.predict(data.x, tolerance, seed)
+            columns["copies"] = used.tolist()
     finally:
         model.net.copies = was
-    columns: dict[str, Sequence[Any]] = {"sample": data.names}
     classes = model.header.classes
     if not classes:
         values = outputs.reshape(len(data), -1)

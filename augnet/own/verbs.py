@@ -208,6 +208,10 @@ def predict(
     copies: Annotated[
         int | None, typer.Option(min=1, help="How many copies are averaged. Default: the model's.")
     ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Make no more copies of a sample whose answer is this settled."),
+    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Read at most so many samples.")] = 10_000_000,
     trunk: TrunkOption = None,
 ) -> None:
@@ -220,7 +224,7 @@ def predict(
         found = read(data, loaded.header.reading, labelled=False, most=most)
         for line in found.account:
             aside.print(line, highlight=False, soft_wrap=True)
-        columns = predictions(loaded, found, seed, copies)
+        columns = predictions(loaded, found, seed, copies, tolerance)
         if out is None:
             typer.echo(as_csv(columns), nl=False)
         else:

@@ -24,7 +24,8 @@ def made(*transforms, shape=(1, 12, 12), classes=("cat", "dog"), **said):
     augment = identity
     if transforms:
         augment = AugmentationModule([AugmentationLayer(t, magnitude=0.3) for t in transforms])
-    net = AugNet(augment, default_trunk(shape, len(classes)), copies=3).eval()
+    trunk = default_trunk(shape, len(classes))
+    net = AugNet(augment, trunk, copies=3, sampling="stratified").eval()
     return Model.of(net, shape, classes=classes, **said)
 
 
@@ -46,6 +47,9 @@ def test_a_model_predicts_the_same_from_its_file(tmp_path):
     again = load(path)
     assert again.outputs(x, seed=1).equal(model.outputs(x, seed=1))
     assert again.header == model.header == read_header(path)
+    assert (again.net.meaning, again.net.sampling) == ("logits", "stratified")
+    every = again.predict(x, tolerance=0.0, seed=1)
+    assert every.output.allclose(model.outputs(x, seed=1))
     assert again.invariances == answers
     assert load(tmp_path).header == model.header  # the directory will do
     assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]

@@ -98,6 +98,10 @@ def test_a_model_predicts(learned, tmp_path):
     file = tmp_path / "p.parquet"
     assert augnet("predict", out, data, "--out", file, "--copies", 2).exit_code == 0
     assert arrow.read_table(file).num_rows == 40
+    settled = augnet("predict", out, data, "--tolerance", 0.3)
+    assert settled.exit_code == 0, settled.output
+    copies = [int(row["copies"]) for row in csv.DictReader(io.StringIO(settled.stdout))]
+    assert min(copies) < load(out).net.copies
     refused = augnet("predict", out, data, "--out", tmp_path / "p.xlsx")
     assert refused.exit_code == 2
     assert ".csv or .parquet" in refused.output
