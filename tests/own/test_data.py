@@ -2,6 +2,7 @@
 
 import csv
 import os
+import sys
 import time
 
 import numpy as np
@@ -168,6 +169,15 @@ def test_folders_that_mean_something_else_are_refused(tmp_path):
         read(tmp_path / "data.xlsx")
     with pytest.raises(DataError, match="--sfreq is not for"):
         read(tmp_path / "train", sfreq=100.0)
+
+
+def test_images_without_pillow_are_refused(tmp_path, monkeypatch):
+    pets(tmp_path)
+    for name in ("images", "tables"):
+        monkeypatch.delitem(sys.modules, f"augnet.data.own.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(DataError, match="takes Pillow"):
+        read(tmp_path)
 
 
 # Tables

@@ -5,6 +5,7 @@
     account      what was skipped and why, what was changed
     reading      how samples were read, so that others can be read alike
     collection   what every reader gives
+    folders      all files below a folder, each folder once
     images       a folder of images with one sub-folder per class
     tables       CSV or Parquet with paths and labels
     arrays       .npz, .npy, safetensors
@@ -18,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from augnet.data.own.account import Account, DataError
+from augnet.data.own.arrays import arrays
 from augnet.data.own.collection import Collection
+from augnet.data.own.folders import walk
 from augnet.data.own.reading import Reading
+from augnet.data.own.recordings import is_recording, recordings
 from augnet.data.own.split import Parts, split
 
 __all__ = ["Account", "Collection", "DataError", "Parts", "Reading", "read", "split"]
@@ -53,24 +57,23 @@ def read(
 
 def _reader(path: Path) -> tuple[Any, set[str]]:
     """Choose by what is there: the reader, and what it can be told."""
-    from augnet.data.own.arrays import arrays
-    from augnet.data.own.images import folder, walk
-    from augnet.data.own.recordings import is_recording, recordings
-    from augnet.data.own.tables import table
-
     common = {"most", "seed"}
     suffix = path.suffix.lower()
-    if path.is_file() and is_recording(path):
+    holds = [path] if path.is_file() else walk(path, Account())
+    if any(is_recording(file) for file in holds):
         return recordings, common | {"channels", "window"}
     if path.is_file() and suffix in ARRAYS:
         return arrays, common | {"task", "sfreq", "channels"}
-    if path.is_file() and suffix in TABLES:
+    if path.is_file() and suffix not in TABLES:
+        raise DataError(
+            f"{path} is none of what is read: a folder of images or recordings, "
+            f"{', '.join(TABLES)}, {', '.join(ARRAYS)}, .edf, .fif"
+        )
+    try:
+        from augnet.data.own.images import folder
+        from augnet.data.own.tables import table
+    except ImportError:
+        raise DataError(f"reading {path} takes Pillow: pip install 'augnet[own]'") from None
+    if path.is_file():
         return table, common | {"task", "size", "column"}
-    if path.is_dir():
-        if any(is_recording(file) for file in walk(path, Account())):
-            return recordings, common | {"channels", "window"}
-        return folder, common | {"size", "task"}
-    raise DataError(
-        f"{path} is none of what is read: a folder of images or recordings, {', '.join(TABLES)}, "
-        f"{', '.join(ARRAYS)}, .edf, .fif"
-    )
+    return folder, common | {"size", "task"}

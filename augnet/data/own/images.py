@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from augnet.data.own.account import Account, DataError
 from augnet.data.own.collection import MOST, Collection, Task, encode, some
+from augnet.data.own.folders import walk
 from augnet.data.own.reading import Reading
 
 PIXELS = 64_000_000
@@ -78,27 +79,6 @@ def files(
     if labels is not None:
         y, classes = encode([labels[row] for row in kept], task)
     return Collection(torch.from_numpy(pixels), y, classes, names, reading, account)
-
-
-def walk(path: Path, account: Account) -> Iterator[Path]:
-    """Give all files, in order, following links but never into the same folder twice."""
-    seen: set[tuple[int, int]] = set()
-    for parent, folders, names in os.walk(path, followlinks=True, onerror=_refuse(account)):
-        status = os.stat(parent)
-        if (status.st_dev, status.st_ino) in seen:
-            account.skip("a folder that was read already: a link in a circle?", parent)
-            folders.clear()
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(parent, name) for name in sorted(names))
-
-
-def _refuse(account: Account) -> Callable[[OSError], None]:
-    def skip(error: OSError) -> None:
-        account.skip("a folder that cannot be opened", error.filename)
-
-    return skip
 
 
 def _wanted(file: Path, root: Path, labelled: bool, account: Account) -> bool:

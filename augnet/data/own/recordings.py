@@ -10,7 +10,7 @@ import torch
 
 from augnet.data.own.account import Account, DataError
 from augnet.data.own.collection import MOST, Collection, encode, some
-from augnet.data.own.images import walk
+from augnet.data.own.folders import walk
 from augnet.data.own.reading import Reading
 
 SUFFIXES = (".edf", ".bdf", ".fif", ".fif.gz")
