@@ -63,13 +63,15 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         more = {"y_numeric": numeric, "multi_output": numeric} if fitting else {}
         return validate_data(
             self, x, **given, reset=fitting, allow_nd=True, dtype=[np.float32, np.float64],
-            ensure_min_samples=LEAST if fitting else 1, **more,
+            **more,
         )  # fmt: skip
 
     def _fit(self, x: Array, y: torch.Tensor, classes: tuple[str, ...]) -> None:
         if x.ndim - 1 not in DIMENSIONS:
             raise ValueError(f"X is (N, D), (N, C, T) or (N, C, H, W); got shape {x.shape}")
-        samples = torch.from_numpy(np.ascontiguousarray(x))
+        if len(x) < LEAST:
+            raise ValueError(f"learning takes at least {LEAST} samples; got n_samples = {len(x)}")
+        samples = torch.tensor(x)
         kind = DIMENSIONS[samples.dim() - 1]
         reading = Reading(
             kind=kind,
@@ -114,8 +116,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, x: Any) -> torch.Tensor:
         check_is_fitted(self)
-        samples = torch.from_numpy(np.ascontiguousarray(self._checked(x)))
-        return self.model_.outputs(samples, self.seed_)
+        return self.model_.outputs(torch.tensor(self._checked(x)), self.seed_)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a file for `augnet predict`, `augnet inspect` and `augnet export`."""
@@ -147,11 +148,18 @@ class AugNetClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:  # noqa: N803
         """Give the most probable class."""
-        return self.classes_[self._outputs(X).argmax(1).numpy()]
+        numbers = self._outputs(X).argmax(1).numpy()
+        return self.classes_[numbers]
 
 
 class AugNetRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     """Learn values, one or several per sample, and which transformations leave them alone."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that a target may be several values."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Learn."""
