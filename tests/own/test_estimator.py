@@ -78,9 +78,6 @@ EXPECTED = {
     "check_estimators_nan_inf": FEW,
     "check_regressors_no_decision_function": FEW,
     "check_classifier_data_not_an_array": FEW,
-    "check_regressor_data_not_an_array": FEW,
-    "check_dtype_object": FEW,
-    "check_classifiers_one_label_sample_weights": "there are no sample weights",
 }
 
 
