@@ -11,6 +11,7 @@ from augnet.invariance import Summary, invariance, summary
 from augnet.learn.compose import magnitude
 from augnet.learn.found import Invariance
 from augnet.model import Model
+from augnet.net import AugNet
 
 SCORED = 256
 """Samples that invariance is measured on, at most."""
@@ -87,7 +88,7 @@ def _invariance(
     distance = {} if classes else {"distance": lambda a, b: (a - b).abs().flatten(1).mean(1)}
 
     def model(x: Tensor) -> Tensor:
-        output = f(x, Generator().manual_seed(seed)) if f.__class__.__name__ == "AugNet" else f(x)
+        output = f(x, Generator().manual_seed(seed)) if isinstance(f, AugNet) else f(x)
         return output.reshape(len(x), -1)
 
     return summary(invariance(model, lambda x: row.word(x, how_far, dice), x, dice, **distance))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import torch
-from specimens import CHANNELS, inputs, word
+from specimens import inputs, word
 
 from augnet import VOCABULARY, AugmentationLayer, AugmentationModule, identity, words
 from augnet.data.own.reading import Reading
@@ -133,7 +133,6 @@ def test_a_policy_is_data():
     assert (first["word"], first["limit"], first["share"]) == ("rotate", 90.0, 0.5)
     assert first["strength"] == pytest.approx(54)
     assert words([{k: second[k] for k in ("word", "limit")}]) == words("shear-x")
-    assert len(CHANNELS) == 6
 
 
 def test_unknown_libraries_are_refused():

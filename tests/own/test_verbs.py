@@ -17,7 +17,7 @@ from augnet.data.own import DataError, split
 from augnet.data.own import read as read_data
 from augnet.learn.found import Invariance
 from augnet.model import load
-from augnet.own import verbs, wording
+from augnet.own import wording
 from augnet.own.examine import examine, score
 from augnet.own.job import Job
 from augnet.own.settings import Settings, budget, layers_of
@@ -282,4 +282,3 @@ def test_scores_are_what_they_say(learned):
     y = torch.tensor([1.0, 2.0, 3.0])
     assert score(y, y) == 1
     assert score(torch.full((3,), 2.0), y) == pytest.approx(0, abs=1e-6)
-    assert verbs.console is not None
