@@ -45,10 +45,10 @@ class Profile:
         self, data: Data, words: Sequence[Transform], trunk: nn.Module, generator: Generator
     ) -> None:
         self.data, self.words, self.trunk, self.generator = data, words, trunk, generator
-        self.reach = [1.0 if isinstance(word, Switched) else START for word in words]
+        self.reach = [0.0 if isinstance(word, Switched) else START for word in words]
         self.margin = [MARGIN for _ in words]
         self.meter = Meter(data, trunk, generator)
-        self.harm, self.doubts = [1.0 for _ in words], [0 for _ in words]
+        self.harm, self.doubts = [1.0 for _ in words], [-1 for _ in words]
         self.batch = max(BATCH, 4 * (len(words) + 1))
         self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=3e-3, weight_decay=1e-3)
         self.steps = self.done = self.epoch = 0
@@ -132,11 +132,13 @@ class Profile:
         x, y = self.meter.held_out(128)
         before = self.meter.errors(x, y)
         base = float(before[0].mean())
+        for index, word in enumerate(self.words):
+            if isinstance(word, Switched):
+                self._doubt(index, self.meter.toss(word, x, y, before) + max(0.0, base - best))
         if base > best + 0.1 and base > 2 * best:  # a bad moment to ask
             return best
         for index, word in enumerate(self.words):
             if isinstance(word, Switched):
-                self._doubt(index, self.meter.toss(word, x, y, before))
                 continue
             reach = self.reach[index]
             readings = self.meter.zoom(word, x, y, before, 2 * reach, 8, 2)
@@ -155,10 +157,14 @@ class Profile:
         return min(best, base)
 
     def _doubt(self, index: int, added: Tensor) -> None:
-        """Toss a coin no more if heads go on adding error, training or not.
+        """Toss a coin no more if heads go on adding to the least error there was.
 
-        Else the trunk would learn by heart what contradicts itself, and the rest would suffer.
+        Else the trunk would learn by heart what contradicts itself, and the rest would suffer. No
+        coin is tossed before the first measurement, which says what the error is without any.
         """
+        if self.doubts[index] < 0:
+            self.reach[index], self.doubts[index] = 1.0, 0
+            return
         harm = float(self.meter.harm(added, torch.ones_like(added)[None]))
         stuck = harm > max(self.meter.coin, 0.8 * self.harm[index])
         self.doubts[index] = self.doubts[index] + 1 if stuck else 0
