@@ -1,12 +1,8 @@
 """One self-contained page: what was found, what it looks like, how well it does."""
 
 from collections.abc import Sequence
-from importlib import resources
-from typing import NamedTuple
 
 import torch
-from jinja2 import Environment
-from matplotlib.figure import Figure
 
 import augnet
 from augnet.data.own import Parts
@@ -15,30 +11,16 @@ from augnet.model import Model
 from augnet.own import figures, wording
 from augnet.own.examine import Examined
 from augnet.own.settings import Settings
-from augnet.report.figures.style import svg
-
-
-class Drawn(NamedTuple):
-    """A figure with its words."""
-
-    name: str
-    title: str
-    caption: str
-    figure: Figure
-
-    @property
-    def svg(self) -> str:
-        """The figure as it stands in the page."""
-        return svg(self.figure, self.name)
+from augnet.report.figures.style import Drawn
+from augnet.report.html import render
 
 
 def page(model: Model, examined: Examined, parts: Parts, history: Sequence[Row]) -> str:
     """Write the page as HTML that needs nothing beside it."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = (resources.files("augnet.own") / "page.html").read_text(encoding="utf-8")
     rows = model.invariances
     settings = Settings(**model.header.settings)  # type: ignore[arg-type]
-    return environment.from_string(template).render(
+    return render(
+        "own/page.html",
         title=settings.data.rstrip("/").rpartition("/")[2],
         headline=wording.headline(rows),
         rows=[(row, wording.found(row), wording.sure(row), _built_in(model, row)) for row in rows],

@@ -9,14 +9,13 @@ A record is what is kept of a run. Everything but the curves follows from record
 
 import json
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
-
 from augnet.report.command import leaves, toml
-from augnet.report.drawings import Drawn, draw
+from augnet.report.drawings import draw
+from augnet.report.figures.style import Drawn
+from augnet.report.html import render
 from augnet.report.runs import Run, find
 from augnet.report.study import Study, studies
 from augnet.report.tables import by_label, runs_table
@@ -58,14 +57,11 @@ def markdown(study: Study, figures: Sequence[Drawn]) -> str:
 
 def page(study: Study, runs: Sequence[Run], figures: Sequence[Drawn]) -> str:
     """Write the page as HTML that needs nothing beside it."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(
-        (resources.files("augnet.report") / "page.html").read_text(encoding="utf-8")
-    )
     tables = {
         title: table for title, table in study.tables.items() if title != "The paper and ours"
     }
-    return template.render(
+    return render(
+        "report/page.html",
         study=study,
         judged=study.judged,
         asked=asked,

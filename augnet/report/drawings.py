@@ -1,9 +1,6 @@
 """Which figures a page shows, and the words beneath them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from matplotlib.figure import Figure
 
 from augnet.report.figures import (
     capacity,
@@ -16,26 +13,12 @@ from augnet.report.figures import (
     seeds_that_select,
     widths,
 )
-from augnet.report.figures.style import svg
+from augnet.report.figures.style import Drawn
 from augnet.report.runs import Run, strength
 from augnet.report.study import Study
 from augnet.report.tables import by_label
 
 BAND = "Lines are medians over seeds, shades all that they span."
-
-
-class Drawn(NamedTuple):
-    """A figure with its words."""
-
-    name: str
-    title: str
-    caption: str
-    figure: Figure
-
-    @property
-    def svg(self) -> str:
-        """The figure as it stands in the page."""
-        return svg(self.figure, self.name)
 
 
 def draw(study: Study, runs: Sequence[Run]) -> list[Drawn]:

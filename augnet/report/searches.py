@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-import jinja2
 import numpy as np
 
 from augnet.config import ConfigError, read
 from augnet.report.figures.searches import Curve, against, at, improvement
 from augnet.report.figures.style import svg
+from augnet.report.html import render
 from augnet.report.tables import Table
 from augnet.report.wording import spread
 
@@ -93,7 +92,6 @@ def find(paths: Iterable[Path]) -> list[Searched]:
 
 def write(studies: Sequence[Searched], out: Path) -> list[Path]:
     """Write one page for each experiment and protocol."""
-    template = resources.files("augnet.report").joinpath("searches.html").read_text("utf-8")
     pages = []
     out.mkdir(parents=True, exist_ok=True)
     for study in studies:
@@ -110,9 +108,8 @@ def write(studies: Sequence[Searched], out: Path) -> list[Path]:
             for n, (title, figure) in enumerate(figures.items())
             if figure
         }
-        page = jinja2.Environment(autoescape=True).from_string(template).render(
-            title=f"{read(study.experiment).title}: searches", study=study, figures=drawn
-        )  # fmt: skip
+        title = f"{read(study.experiment).title}: searches"
+        page = render("report/searches.html", title=title, study=study, figures=drawn)
         (out / f"{label}.html").write_text(page, encoding="utf-8")
         summary = {
             "experiment": study.experiment,

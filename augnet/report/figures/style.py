@@ -1,6 +1,7 @@
 """One look for all figures."""
 
 import io
+from typing import NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -54,3 +55,17 @@ def svg(figure: Figure, name: str) -> str:
         figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
     text = file.getvalue()
     return text[text.index("<svg") :]
+
+
+class Drawn(NamedTuple):
+    """A figure with its words."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+
+    @property
+    def svg(self) -> str:
+        """The figure as it stands in the page."""
+        return svg(self.figure, self.name)
