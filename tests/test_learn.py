@@ -298,6 +298,14 @@ def test_what_is_known_by_heart_is_not_measured():
     assert by_heart[:, ~half].max() < 1e-3
 
 
+def test_the_first_of_either_half_are_of_all_classes():
+    data = door.data(torch.rand(400, 3), torch.arange(400) % 4, generator())
+    for half in (data.fitted, data.held_out):
+        assert data.y[half].bincount().tolist() == [50] * 4
+        assert len(data.y[half[:50]].unique()) == 4
+    assert not set(data.fitted.tolist()) & set(data.held_out.tolist())
+
+
 class Told(nn.Module):
     """Tell the second class by a function of the samples."""
 
@@ -352,17 +360,15 @@ def test_less_may_be_added_where_much_is_lost_already():
 
 def test_a_coin_that_goes_on_doing_harm_is_tossed_no_more():
     y = torch.arange(160) % 2
-    x = (2.0 * y[:, None] - 1) + 0.3 * torch.randn(160, 64, generator=generator())
+    x = (2.0 * y[:, None, None] - 1) + 0.3 * torch.randn(160, 1, 64, generator=generator())
     data = door.data(x, y, generator())
     torch.manual_seed(0)
-    profile = Profile(
-        data,
-        words(["sign-flip", {"word": "gaussian-noise", "limit": 0.1}]),
-        default_trunk((64,), 2),
-        generator(),
-    )
-    list(profile.fit(100))
-    assert profile.reach[0] == 0
+    coins = words(["sign-flip", "time-reverse"])
+    profile = Profile(data, coins, default_trunk((1, 64), 2), generator())
+    rows = list(profile.fit(100))
+    assert rows[0]["sign-flip"] == 0
+    assert max(row["sign-flip"] for row in rows) == 0.5
+    assert profile.reach == [0.0, 1.0]
 
 
 @pytest.mark.slow
