@@ -161,6 +161,17 @@ class AugNet(nn.Module):
         """Distil the average over copies into a copy of the trunk; see `augnet.fold.distil`."""
         return distil(self, x, epochs, lr, batch, into, generator)
 
+    def roll(
+        self, x: Tensor, generator: Generator | None = None, copies: int | None = None
+    ) -> list[Noise]:
+        """Roll the dice of all copies of a batch of this shape, as calling the net in eval does."""
+        if self._rolling() is None:
+            raise TypeError(
+                "only an augment that rolls its dice first (check, roll, follow) has dice to "
+                f"give, in eval; this is {type(self.augment).__name__}"
+            )
+        return list(self._sources(x, generator, copies or self.copies))
+
     def _answers(
         self, x: Tensor, sources: Iterator[Any], copies: int, rows: Tensor | None = None
     ) -> Tensor:
