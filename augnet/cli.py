@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -35,7 +36,9 @@ def one_clear_line() -> Iterator[None]:
     try:
         yield
     except (ConfigError, OSError) as error:
-        Console(stderr=True).print(f"[bold red]augnet:[/] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(
+            f"[bold red]augnet:[/] {escape(str(error))}", highlight=False, soft_wrap=True
+        )
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         Console(stderr=True).print("Interrupted. The same command goes on from the last epoch.")

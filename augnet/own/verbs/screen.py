@@ -1,0 +1,43 @@
+"""What the verbs say, and how: findings on the screen, everything else aside."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from augnet.data.own import DataError
+from augnet.model import Header, ModelError
+
+console = Console()
+aside = Console(stderr=True)
+
+
+@contextmanager
+def one_clear_line() -> Iterator[None]:
+    """Turn what a user can mend into one line and exit code 2."""
+    try:
+        yield
+    except (DataError, ModelError, ValueError, TypeError, OSError) as error:
+        aside.print(f"[bold red]augnet:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from None
+
+
+def show(header: Header) -> None:
+    """Print what was found, as a table."""
+    from augnet.own import wording
+
+    table = Table("transformation", "found", "90 % interval")
+    for row in (answer.build() for answer in header.answers):
+        table.add_row(row.word.name, wording.found(row), wording.sure(row))
+    console.print(table)
+    measured = header.measured
+    if measured:
+        name = "accuracy" if header.classes else "variance explained"
+        console.print(
+            f"{name} {measured['score']:.3f} on {measured['samples']} samples set aside; "
+            f"{measured['score_without_averaging']:.3f} without averaging",
+            highlight=False,
+        )
