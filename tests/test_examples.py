@@ -44,9 +44,17 @@ def test_the_demo_finds_the_truth(tmp_path):
         assert 0.4 < float(learned.removeprefix("±").split()[0]) < 0.6
 
 
-README = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1:]
+PAGES = {
+    f"{page} {number}": block.split("```")[0]
+    for page in ("README.md", "docs/in-your-loop.md")
+    for number, block in enumerate(
+        (ROOT / page).read_text(encoding="utf-8").split("```python\n")[1:], start=1
+    )
+}
 
 
-@pytest.mark.parametrize("block", range(len(README)))
-def test_the_readme_is_true(block, tmp_path):
-    run(["-c", README[block].split("```")[0]], tmp_path)
+@pytest.mark.parametrize("block", PAGES)
+def test_the_pages_are_true(block, tmp_path):
+    if "pytorch_lightning" in PAGES[block]:
+        pytest.importorskip("pytorch_lightning")
+    run(["-c", PAGES[block]], tmp_path)
