@@ -12,6 +12,7 @@ Read on in this order:
     profile   the training, and the ranges that grow with it
     measure   the error against the dose, and the verdicts
     curve     where the error begins to rise
+    seeds     what several seeds found, as one
     compose   the net at the end
     layers    the paper's selective layers instead
     learning  all of it, epoch by epoch, so that it can be left and taken up again
@@ -39,6 +40,7 @@ def learn(
     trunk: Trunk = None,
     budget: int | float | str | None = None,
     seed: int = 0,
+    seeds: int = 1,
     progress: bool | Callable[[Row], object] = False,
     **shared: Any,
 ) -> Found:
@@ -48,12 +50,15 @@ def learn(
     `words` are names, tables or Transforms, or "auto": all that fit; what they share, such as
     `sfreq=100` or `channels=[...]`, is given by name. `trunk` is a module, of which a copy is
     trained, or a function that makes one, of nothing or of (shape, outputs). `budget` is a whole
-    number of epochs, or seconds: "30s" or 30.0. `progress` is True for a line now and then, or a
-    function that is called with each row of the history, whose "done" goes from 0 to 1.
+    number of epochs, or seconds for all of it: "30s" or 30.0. `progress` is True for a line now and
+    then, or a function that is called with each row of the history, whose "done" goes from 0 to 1.
     With `layers`, lists of words, the paper's selective layers are trained on the ranges found, and
     there is one row for the word that each layer selected.
 
-    One seed gives one result; the global random state is left alone.
+    One seed gives one result; the global random state is left alone. With several `seeds`, from
+    `seed` on, ranges are measured once for each, and joined: verdicts by majority, strengths by the
+    median, intervals from the least end to the largest. The net is that of the first seed, with the
+    joined ranges.
 
     >>> import torch
     >>> from augnet import learn
@@ -66,7 +71,9 @@ def learn(
     >>> found.net(x).argmax(1).equal(y)
     True
     """
-    learning = Learning(x, y, words, layers=layers, trunk=trunk, budget=budget, seed=seed, **shared)
+    learning = Learning(
+        x, y, words, layers=layers, trunk=trunk, budget=budget, seed=seed, seeds=seeds, **shared
+    )
     tell = _teller(progress)
     for row in learning:
         tell(row)
@@ -84,7 +91,8 @@ def _teller(progress: bool | Callable[[Row], object]) -> Callable[[Row], object]
         if row["done"] < said + 0.05 and row["done"] < 1:
             return
         said = row["done"]
-        parts = [f"{k} {v:.3g}" for k, v in row.items() if k not in ("phase", "epoch", "done")]
+        told = ("phase", "epoch", "done", "seed")
+        parts = [f"{key} {value:.3g}" for key, value in row.items() if key not in told]
         sys.stderr.write(f"{said:4.0%} {row['phase']} epoch {row['epoch']}: {', '.join(parts)}\n")
 
     return tell if progress else lambda row: None

@@ -9,7 +9,7 @@ from torch import Generator, nn
 from augnet.augment import AugmentationLayer, AugmentationModule, identity
 from augnet.learn.door import Data
 from augnet.learn.found import Invariance, Row
-from augnet.learn.profile import BATCH, PART, one_cycle
+from augnet.learn.profile import BATCH, PART, Clock, one_cycle
 from augnet.net import AugNet
 from augnet.transforms import Multiplicative
 from augnet.transforms.noise import permutation, uniform
@@ -48,24 +48,33 @@ class Composition:
         self.net = AugNet(augment, trunk, aggregate, copies=COPIES if kept else 1)
         self.factors = [1.0 for _ in kept]
         self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=2e-3, weight_decay=1e-3)
-        self.done = 0
+        self.done = self.steps = 0
 
-    def fit(self, steps: int, epoch: int) -> Iterator[Row]:
-        """Train from where it stands; give one row per epoch, the first of which is given."""
-        search = steps // 2 if self.ranges else 0
-        while self.done < steps:
-            rows = self.data.fitted if self.done < search else torch.arange(len(self.data.x))
+    @property
+    def search(self) -> int:
+        """The step at which ranges are chosen."""
+        return self.steps // 2 if self.ranges else 0
+
+    def fit(self, steps: int, epoch: int, seconds: float | None = None) -> Iterator[Row]:
+        """Train from where it stands; give one row per epoch, the first of which is given.
+
+        There are fewer steps if they would take longer than `seconds`.
+        """
+        self.steps = self.steps or steps
+        clock = Clock(self.done)
+        while self.done < self.steps:
+            rows = self.data.fitted if self.done < self.search else torch.arange(len(self.data.x))
             rows = rows.to(self.data.x.device)
             order = rows[permutation(self.data.x, len(rows), self.generator)]
             batches = [part for part in order.split(BATCH) if len(part) > 1]
             total = self.data.x.new_zeros(())
             self.net.train()
             for part in batches:
-                one_cycle(self.optimiser, 2e-3, self.done / steps)
-                if self.done < search:
+                one_cycle(self.optimiser, 2e-3, self.done / self.steps)
+                if self.done < self.search:
                     draws = uniform(self.data.x, (len(self.ranges),), self.generator).tolist()
                     self._set([FACTORS[int(draw * len(FACTORS))] for draw in draws])
-                elif self.done == search and search:
+                elif self.done == self.search and self.search:
                     self.factors = self._largest()
                     self._set(self.factors)
                     self.net.train()
@@ -77,8 +86,9 @@ class Composition:
                 self.optimiser.step()
                 total += loss.detach() / len(batches)
                 self.done += 1
+                self.steps = clock.steps(self.done, self.steps, seconds)
             row: Row = {"phase": "net", "epoch": epoch, "loss": total.item()}
-            row["done"] = PART + (1 - PART) * min(1.0, self.done / steps)
+            row["done"] = PART + (1 - PART) * min(1.0, self.done / self.steps)
             for word, factor in zip(self.words, self.factors, strict=True):
                 row[f"{word.name} factor"] = factor
             yield row
@@ -92,6 +102,7 @@ class Composition:
             "optimiser": self.optimiser.state_dict(),
             "factors": self.factors,
             "done": self.done,
+            "steps": self.steps,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -99,6 +110,7 @@ class Composition:
         self.net.load_state_dict(state["net"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.factors, self.done = state["factors"], state["done"]
+        self.steps = state["steps"]
 
     def _set(self, factors: Sequence[float]) -> None:
         """Put each range at a part of what it may be alone; coins stay as they are."""

@@ -24,6 +24,8 @@ class Invariance:
     interval: tuple[float, float]
     weight: float | None = None
     """In selective layers: the weight of the word in its layer."""
+    agree: tuple[int, int] = (1, 1)
+    """How many seeds say so, of how many."""
 
     @property
     def unit(self) -> str:
@@ -32,6 +34,8 @@ class Invariance:
 
     def __str__(self) -> str:
         weight = "" if self.weight is None else f" (weight {self.weight:.2f})"
+        if self.agree[1] > 1:
+            weight += f", {self.agree[0]} of {self.agree[1]} seeds"
         if self.verdict == "none":
             return f"{self.word.name}: none{weight}"
         if self.unit == "probability":

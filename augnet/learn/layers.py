@@ -11,7 +11,7 @@ from augnet.augment import AugmentationLayer, AugmentationModule
 from augnet.learn.compose import COPIES, magnitude
 from augnet.learn.door import Data
 from augnet.learn.found import Invariance, Row
-from augnet.learn.profile import BATCH, PART, one_cycle
+from augnet.learn.profile import BATCH, PART, Clock, one_cycle
 from augnet.net import AugNet
 from augnet.penalty import displacement, selective
 from augnet.transforms import Transform
@@ -52,17 +52,22 @@ class SelectiveLayers:
         self.net = AugNet(self.augment, trunk, aggregate, copies=COPIES)
         self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=2e-3, weight_decay=1e-3)
         self.choice = torch.optim.Adam([layer.logits for layer in self.augment], lr=3e-2)
-        self.done = 0
+        self.done = self.steps = 0
 
-    def fit(self, steps: int, epoch: int) -> Iterator[Row]:
-        """Train from where it stands; give one row per epoch, the first of which is given."""
-        while self.done < steps:
+    def fit(self, steps: int, epoch: int, seconds: float | None = None) -> Iterator[Row]:
+        """Train from where it stands; give one row per epoch, the first of which is given.
+
+        There are fewer steps if they would take longer than `seconds`.
+        """
+        self.steps = self.steps or steps
+        clock = Clock(self.done)
+        while self.done < self.steps:
             self.net.train()
             order = permutation(self.data.x, len(self.data.x), self.generator)
             batches = [rows for rows in order.split(BATCH) if len(rows) > 1]
             total = self.data.x.new_zeros(())
             for rows in batches:
-                one_cycle(self.optimiser, 2e-3, self.done / steps)
+                one_cycle(self.optimiser, 2e-3, self.done / self.steps)
                 x, y = self.data.x[rows], self.data.y[rows]
                 task = self.data.loss(self.net(x, self.generator), y)
                 loss = task + REWARD * self._reward(x)
@@ -73,8 +78,9 @@ class SelectiveLayers:
                 self.choice.step()
                 total += task.detach() / len(batches)
                 self.done += 1
+                self.steps = clock.steps(self.done, self.steps, seconds)
             row: Row = {"phase": "layers", "epoch": epoch, "loss": total.item()}
-            row["done"] = PART + (1 - PART) * min(1.0, self.done / steps)
+            row["done"] = PART + (1 - PART) * min(1.0, self.done / self.steps)
             for number, layer in enumerate(self.augment, start=1):
                 for word, weight in zip(layer.transforms, layer.weights.tolist(), strict=True):
                     row[f"layer{number}.{word.name}.weight"] = weight
@@ -89,6 +95,7 @@ class SelectiveLayers:
             "optimiser": self.optimiser.state_dict(),
             "choice": self.choice.state_dict(),
             "done": self.done,
+            "steps": self.steps,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -96,7 +103,7 @@ class SelectiveLayers:
         self.net.load_state_dict(state["net"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.choice.load_state_dict(state["choice"])
-        self.done = state["done"]
+        self.done, self.steps = state["done"], state["steps"]
 
     def _reward(self, x: torch.Tensor) -> torch.Tensor:
         weights = torch.cat([layer.weights for layer in self.augment])

@@ -1,18 +1,21 @@
 """The work of `learn`, epoch by epoch: it can be watched, left, and taken up again."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Generator
 
+from augnet import checks
 from augnet.learn import door
 from augnet.learn.compose import Composition
 from augnet.learn.door import Trunk
 from augnet.learn.found import Found, Invariance, Row
 from augnet.learn.layers import SelectiveLayers
 from augnet.learn.profile import PART, Profile
+from augnet.learn.seeds import joined
 from augnet.transforms import Word
 
 
@@ -33,10 +36,11 @@ class Learning:
         trunk: Trunk = None,
         budget: int | float | str | None = None,
         seed: int = 0,
+        seeds: int = 1,
         **shared: Any,
     ) -> None:
-        seconds = door.seconds(budget)
-        self.seconds = None if seconds is None else PART * seconds
+        self.seed, self.seeds = seed, checks.count(seeds, "seeds")
+        self.seconds, self.spent = door.seconds(budget), 0.0
         self.epochs = budget if isinstance(budget, int) and not isinstance(budget, bool) else None
         self.data = door.data(x, y, Generator().manual_seed(seed))
         self.layers = [door.candidates(some, self.data.x, **shared) for some in layers or ()]
@@ -55,13 +59,20 @@ class Learning:
             torch.manual_seed(seed)
             self.trunk = door.trunk(trunk, self.data)
         self.profile = Profile(self.data, self.words, self.trunk, self.dice)
+        self.others: list[list[Invariance]] = []  # what other seeds found
+        self.other: Learning | None = None  # the seed that is at work
+        self._with: Callable[[int], Learning] = lambda seed: Learning(
+            x, y, self.words, trunk=trunk, budget=self.epochs, seed=seed
+        )
 
     def __iter__(self) -> Iterator[Row]:
         """Work; give a row after each epoch."""
         rows = self._rows()
         while True:
+            begun = time.monotonic()
             with self._global_dice():
                 row = next(rows, None)
+            self.spent += time.monotonic() - begun
             if row is None:
                 return
             self.history.append(row)
@@ -78,10 +89,49 @@ class Learning:
 
     def _rows(self) -> Iterator[Row]:
         if self.built is None:
-            yield from self.profile.fit(self.epochs, self.seconds)
-            self.answers = self.profile.verdicts()
+            seconds = None if self.seconds is None else PART / self._work * self.seconds
+            if not self.answers:
+                yield from self._told(self._profiled(seconds), 0)
+            for number in range(len(self.others) + 1, self.seeds):
+                yield from self._told(self._another(self.seed + number, seconds), number)
+            if self.others:
+                self.answers = joined([self.answers, *self.others])
             self.built = self._build()
-        yield from self.built.fit(max(1, self.profile.steps * 2 // 5), len(self.history) + 1)
+        steps = max(1, self.profile.steps * 2 // 5)
+        epoch = 1 + sum(row.get("seed", self.seed) == self.seed for row in self.history)
+        left = None if self.seconds is None else max(0.1 * self.seconds, self.seconds - self.spent)
+        yield from self._told(self.built.fit(steps, epoch, left), self.seeds - 1)
+
+    @property
+    def _work(self) -> float:
+        """A profile for each seed, and one net in the end; 1 for one seed."""
+        return PART * self.seeds + 1 - PART
+
+    def _profiled(self, seconds: float | None) -> Iterator[Row]:
+        """Train on doses of single words, and measure."""
+        yield from self.profile.fit(self.epochs, seconds)
+        self.answers = self.profile.verdicts()
+
+    def _another(self, seed: int, seconds: float | None) -> Iterator[Row]:
+        """Do the same with another seed: another split, another trunk, other dice."""
+        self.other = other = self.other or self._with(seed)
+        rows = other._profiled(seconds)
+        while True:
+            with other._global_dice():
+                row = next(rows, None)
+            if row is None:
+                break
+            yield row | {"seed": seed}
+        self.others.append(other.answers)
+        self.other = None
+
+    def _told(self, rows: Iterator[Row], number: int) -> Iterator[Row]:
+        """Say which part of the whole is done, where there are several seeds."""
+        for row in rows:
+            if self.seeds > 1:
+                done = 1.0 if row["done"] >= 1 else (PART * number + row["done"]) / self._work
+                row = {"seed": self.seed} | row | {"done": done}
+            yield row
 
     def _build(self) -> Composition | SelectiveLayers:
         if self.layers:
@@ -94,7 +144,10 @@ class Learning:
             "trunk": self.trunk.state_dict(),
             "profile": self.profile.state_dict(),
             "built": None if self.built is None else self.built.state_dict(),
-            "answers": [(a.verdict, a.strength, a.interval) for a in self.answers],
+            "answers": _plain(self.answers),
+            "others": [_plain(answers) for answers in self.others],
+            "other": None if self.other is None else self.other.state_dict(),
+            "spent": self.spent,
             "history": self.history,
             "dice": self.dice.get_state(),
             "random": self.random,
@@ -105,17 +158,24 @@ class Learning:
         self.trunk.load_state_dict(state["trunk"])
         self.profile.load_state_dict(state["profile"])
         self.history = list(state["history"])
+        self.answers = self._read(state["answers"])
+        self.others = [self._read(answers) for answers in state["others"]]
+        if state["other"] is not None:
+            self.other = self._with(self.seed + len(self.others) + 1)
+            self.other.load_state_dict(state["other"])
+        self.spent = state["spent"]
         if state["built"] is not None:
-            self.answers = [
-                Invariance(word, verdict, strength, interval)
-                for word, (verdict, strength, interval) in zip(
-                    self.words, state["answers"], strict=True
-                )
-            ]
             self.built = self._build()
             self.built.load_state_dict(state["built"])
         self.dice.set_state(state["dice"])
         self.random = state["random"]
+
+    def _read(self, answers: Iterable[tuple[Any, ...]]) -> list[Invariance]:
+        """Make answers of plain values; there may be none yet."""
+        return [
+            Invariance(word, verdict, strength, interval, agree=agree)
+            for word, (verdict, strength, interval, agree) in zip(self.words, answers, strict=False)
+        ]
 
     @contextmanager
     def _global_dice(self) -> Iterator[None]:
@@ -125,3 +185,7 @@ class Learning:
             torch.random.set_rng_state(self.random)
             yield
             self.random = torch.random.get_rng_state()
+
+
+def _plain(answers: Iterable[Invariance]) -> list[tuple[Any, ...]]:
+    return [(a.verdict, a.strength, a.interval, a.agree) for a in answers]

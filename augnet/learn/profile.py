@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from augnet.learn.door import Data
 from augnet.learn.dose import dose
 from augnet.learn.found import Invariance, Row
-from augnet.learn.measure import Meter
+from augnet.learn.measure import READ, Meter
 from augnet.transforms import Switched, Transform
 from augnet.transforms.base import full_precision, grouped
 from augnet.transforms.noise import permutation, uniform
@@ -31,11 +31,15 @@ classes meet there: then they stay inside by this much.
 Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
 an empty margin): then it can tell the label where nobody else could, and the range drifts."""
 ROUNDS = 24
+LEAST = 60
+"""Steps, however short the time."""
 DOUBTS = 3
 """So many measurements in a row must find a coin harmful, and hardly less than before."""
 PART = 0.7
 """Of the whole work: the rest is the net at the end."""
-CHANGING = ("reach", "margin", "harm", "doubts", "steps", "done", "epoch", "best")
+CHANGING = (
+    "reach", "margin", "harm", "doubts", "steps", "done", "epoch", "best", "pace", "planned",
+)  # fmt: skip
 
 
 class Profile:
@@ -53,9 +57,14 @@ class Profile:
         self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=3e-3, weight_decay=1e-3)
         self.steps = self.done = self.epoch = 0
         self.best = 1.0
+        self.pace, self.planned = 0.0, False
 
     def fit(self, epochs: int | None, seconds: float | None = None) -> Iterator[Row]:
-        """Train from where it stands; give one row per epoch."""
+        """Train from where it stands; give one row per epoch.
+
+        `seconds` are for the training and for `verdicts`. How many steps fit in is planned twice:
+        when the pace of steps is known, and when that of readings is.
+        """
         fitted = self.data.fitted
         per_epoch = max(1, len(fitted) // self.batch)
         if not self.steps:
@@ -67,8 +76,8 @@ class Profile:
             total = fitted.new_zeros((), dtype=self.data.x.dtype)
             for rows in self._shuffled(fitted).split(self.batch)[:per_epoch]:
                 if seconds is not None and self.done == 20 > before:
-                    pace = (time.monotonic() - begun) / (20 - before)
-                    self.steps = max(60, int(seconds / (1.3 * pace)))
+                    self.pace = (time.monotonic() - begun) / (20 - before)
+                    self.steps = max(LEAST, int(seconds / (1.3 * self.pace)))
                 one_cycle(self.optimiser, 3e-3, self.done / self.steps)
                 loss = self._loss(rows)
                 self.optimiser.zero_grad()
@@ -78,7 +87,10 @@ class Profile:
                 self.done += 1
                 done, steps = self.done, self.steps
                 if done % max(1, steps // ROUNDS) == 0 and done > steps // 12:
+                    asked = time.monotonic()
                     self.best = self._widen(self.best, growing=done < SETTLED * steps)
+                    if seconds is not None and self.pace and not self.planned:
+                        self._plan(seconds, time.monotonic() - asked)
                 if done >= steps:
                     break
             row: Row = {"phase": "profile", "epoch": self.epoch, "loss": total.item()}
@@ -86,6 +98,12 @@ class Profile:
             for word, reach in zip(self.words, self.reach, strict=True):
                 row[word.name] = float(word.strength(reach))
             yield row
+
+    def _plan(self, seconds: float, reading: float) -> None:
+        """Set the number of steps, now that it is known what a reading of all words takes."""
+        rest = seconds - self.done * self.pace - (ROUNDS + self.meter.work) * reading
+        self.steps = max(LEAST, self.done + int(rest / self.pace))
+        self.planned = True
 
     def state_dict(self) -> dict[str, Any]:
         """Give all that changes in training, the trunk and the dice apart."""
@@ -129,7 +147,7 @@ class Profile:
         Any other rise may be a guess of a trunk that never saw such doses: while ranges grow, it
         counts only among doses that were trained on.
         """
-        x, y = self.meter.held_out(128)
+        x, y = self.meter.held_out(READ)
         before = self.meter.errors(x, y)
         base = float(before[0].mean())
         for index, word in enumerate(self.words):
@@ -175,6 +193,20 @@ class Profile:
     def verdicts(self) -> list[Invariance]:
         """Measure all words once more, with care."""
         return self.meter.verdicts(self.words, self.reach)
+
+
+class Clock:
+    """Find out how many steps fit into some time, once a few of them are done."""
+
+    def __init__(self, done: int) -> None:
+        self.begun, self.before = time.monotonic(), done
+
+    def steps(self, done: int, planned: int, seconds: float | None) -> int:
+        """Give the number of steps: what was planned, or what there is time for."""
+        if seconds is None or done != 10 or self.before:
+            return planned
+        pace = (time.monotonic() - self.begun) / done
+        return min(planned, max(2 * done, int(seconds / (1.2 * pace))))
 
 
 def one_cycle(optimiser: torch.optim.Optimizer, peak: float, progress: float) -> None:

@@ -58,6 +58,8 @@ class Answer(Table):
     strength: Finite
     interval: tuple[Finite, Finite]
     weight: Finite | None = None
+    agree: tuple[int, int] = (1, 1)
+    """How many seeds say so, of how many."""
 
     @classmethod
     def of(cls, row: Invariance) -> "Answer":
@@ -68,12 +70,13 @@ class Answer(Table):
             strength=row.strength,
             interval=row.interval,
             weight=row.weight,
+            agree=row.agree,
         )
 
     def build(self) -> Invariance:
         """Make the invariance."""
         (word,) = words(self.word)
-        return Invariance(word, self.verdict, self.strength, self.interval, self.weight)
+        return Invariance(word, self.verdict, self.strength, self.interval, self.weight, self.agree)
 
 
 class Net(Table):

@@ -122,7 +122,8 @@ def confusion(counts: Tensor, classes: Sequence[str]) -> Figure | None:
 
 
 def curves(history: Sequence[Row], rows: Sequence[Invariance]) -> Figure:
-    """Draw the loss, and below it how the ranges grew, as parts of their limits."""
+    """Draw the loss, and below it how the ranges grew, as parts of their limits; of one seed."""
+    history = [row for row in history if row.get("seed") == history[0].get("seed")]
     figure = canvas(4.2)
     axes = figure.subplots(2, sharex=True)
     for number, phase in enumerate(dict.fromkeys(row["phase"] for row in history)):

@@ -74,6 +74,7 @@ class Job:
             trunk=lambda shape, outputs: trunk(said.trunk, shape, outputs),
             budget=budget(said.budget),
             seed=said.seed,
+            seeds=said.seeds,
             **reading.shared,
         )
         self.reading = reading

@@ -24,6 +24,8 @@ def page(model: Model, examined: Examined, parts: Parts, history: Sequence[Row])
         title=settings.data.rstrip("/").rpartition("/")[2],
         headline=wording.headline(rows),
         rows=[(row, wording.found(row), wording.sure(row), _built_in(model, row)) for row in rows],
+        seeds=settings.seeds,
+        agree=wording.agree,
         model=model,
         examined=examined,
         parts=parts,

@@ -22,6 +22,7 @@ class Settings(BaseModel):
     trunk: str = "small"
     budget: str | None = None
     seed: int = 0
+    seeds: int = 1
     most: int | None = None
     size: int | None = None
     task: Literal["auto", "classes", "values"] | None = None
@@ -46,6 +47,7 @@ class Settings(BaseModel):
             "trunk",
             "budget",
             "seed",
+            "seeds",
             "most",
             "size",
             "task",

@@ -37,6 +37,12 @@ def sure(row: Invariance) -> str:
     return f"{low:.3g} to {units(row, high)}"
 
 
+def agree(row: Invariance) -> str:
+    """Say how many seeds say the same."""
+    same, seeds = row.agree
+    return "all agree" if same == seeds else f"{same} of {seeds} agree"
+
+
 def headline(rows: tuple[Invariance, ...]) -> str:
     """Say in one sentence which words leave the label alone, and which do not."""
     kept = [row.word.name for row in rows if row.verdict != "none"]

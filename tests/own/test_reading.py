@@ -363,6 +363,20 @@ def test_events_without_duration_and_other_rates(tmp_path):
     assert not set(learned.groups.tolist()) & set(tested.groups.tolist())
 
 
+def test_recordings_without_annotations_are_labelled_by_their_folders(tmp_path):
+    for name in ("rest", "task"):
+        (tmp_path / name).mkdir()
+        recording(tmp_path / name / "a_raw.fif", [], seconds=40)
+    found = read(tmp_path, window=4)
+    assert found.classes == ("rest", "task")
+    assert found.y.bincount().tolist() == [10, 10]
+    assert "recordings have no annotations: they are labelled by their folders" in found.account
+    with pytest.raises(DataError, match="annotations, or one sub-folder per class"):
+        read(tmp_path / "rest")
+    recording(tmp_path / "task" / "b_raw.fif", STAGES)  # which speaks for itself
+    assert read(tmp_path).classes == ("sleep", "wake")
+
+
 # Labels and splits
 
 

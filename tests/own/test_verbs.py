@@ -221,6 +221,31 @@ def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path, monkeypatch)
     assert "Going on from" in done.output
 
 
+def test_seeds_are_joined_and_said(tmp_path):
+    data, out = vectors(tmp_path / "d.npz"), tmp_path / "o"
+    words = ("--words", "sign-flip,gaussian-noise", "--budget", 3)
+    done = augnet("learn", data, *words, "--seeds", 3, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "agree" in done.stdout
+    found = json.loads((out / "invariances.json").read_text())["invariances"]
+    assert {row["agree"][1] for row in found} == {3}
+    page = (out / "index.html").read_text()
+    assert "3 seeds" in page
+    assert "--seeds 3" in page
+    assert [answer.agree for answer in load(out).header.answers] == [
+        tuple(r["agree"]) for r in found
+    ]
+    assert "agree" in augnet("inspect", out).output
+
+
+def test_what_pip_is_to_install_is_not_taken_for_markup(tmp_path, monkeypatch):
+    vectors(tmp_path / "d.npz")
+    monkeypatch.setattr("augnet.own.job.read", lambda *_, **__: (_ for _ in ()).throw(
+        DataError("pip install 'augnet[own]'")))  # fmt: skip
+    refused = augnet("learn", tmp_path / "d.npz", "--out", tmp_path / "o")
+    assert "pip install 'augnet[own]'" in refused.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

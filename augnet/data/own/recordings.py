@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -19,6 +19,10 @@ LONGEST, SHORTEST = 30.0, 1.0
 IGNORED = ("BAD", "EDGE")
 """Annotations that begin like this say what not to use."""
 
+Mark: TypeAlias = tuple[float, float, str]
+"""Onset and duration in seconds, and what it says."""
+Opened: TypeAlias = tuple[Path, Any, Sequence[Mark]]
+
 
 def recordings(
     path: Path,
@@ -32,19 +36,20 @@ def recordings(
     """Cut a recording, or all those in a folder, into windows.
 
     An annotation gives as many windows as fit into it; one without a duration gives the window that
-    begins there. Without labels, windows follow each other from the beginning to the end.
+    begins there. If no recording has any, but they lie in one sub-folder per class, those are the
+    labels. Without labels, windows follow each other from the beginning to the end.
     """
     account = Account()
-    found = [path] if path.is_file() else [f for f in walk(path, account) if is_recording(f)]
+    files = [path] if path.is_file() else [f for f in walk(path, account) if is_recording(f)]
+    raws = [(file, _open(file, account)) for file in files]
+    opened: list[Opened] = [(file, raw, _marks(raw)) for file, raw in raws if raw is not None]
+    if labelled and not any(marks for _, _, marks in opened):
+        opened = _by_folder(path, opened, account)
     parts: list[np.ndarray[Any, Any]] = []
     labels: list[str] = []
     names: list[str] = []
     groups: list[int] = []
-    for file in found:
-        raw = _open(file, account)
-        if raw is None:
-            continue
-        marks = _marks(raw)
+    for file, raw, marks in opened:
         if labelled and not marks:
             account.skip("recordings without annotations", file.name)
             continue
@@ -59,7 +64,8 @@ def recordings(
         names += [f"{file.name} at {onset:g} s" for onset in onsets]
         groups += [len(parts) - 1] * len(data)
     if reading is None or not names:
-        raise DataError(f"no windows in {path}: {'; '.join(account) or 'no recordings'}")
+        hint = ". Labels are annotations, or one sub-folder per class" if labelled else ""
+        raise DataError(f"no windows in {path}: {'; '.join(account) or 'no recordings'}{hint}")
     y, classes = encode(labels, "classes") if labelled else (None, ())
     x = torch.from_numpy(np.concatenate(parts))
     whole = Collection(x, y, classes, tuple(names), reading, account, torch.tensor(groups))
@@ -89,7 +95,7 @@ def _open(path: Path, account: Account) -> Any:
         return None
 
 
-def _marks(raw: Any) -> list[tuple[float, float, str]]:
+def _marks(raw: Any) -> list[Mark]:
     """Give onset, duration and text of the annotations, from the first sample on."""
     first = raw.first_samp / raw.info["sfreq"] if raw.info["meas_date"] is not None else 0.0
     return [
@@ -99,9 +105,23 @@ def _marks(raw: Any) -> list[tuple[float, float, str]]:
     ]
 
 
+def _by_folder(path: Path, opened: Sequence[Opened], account: Account) -> list[Opened]:
+    """Label whole recordings by the first folder below `path`, if there are two or more."""
+    if path.is_file() or any(file.parent == path for file, _, _ in opened):
+        return list(opened)
+    names = [file.relative_to(path).parts[0] for file, _, _ in opened]
+    if len(set(names)) < 2:
+        return list(opened)
+    account.note("recordings have no annotations: they are labelled by their folders")
+    return [
+        (file, raw, [(0.0, raw.n_times / raw.info["sfreq"], name)])
+        for (file, raw, _), name in zip(opened, names, strict=True)
+    ]
+
+
 def _decide(
     raw: Any,
-    marks: Sequence[tuple[float, float, str]],
+    marks: Sequence[Mark],
     channels: tuple[str, ...],
     window: float | None,
     file: Path,
@@ -127,7 +147,7 @@ def _decide(
 
 def _cut(
     raw: Any,
-    marks: Sequence[tuple[float, float, str]] | None,
+    marks: Sequence[Mark] | None,
     reading: Reading,
     file: Path,
     account: Account,

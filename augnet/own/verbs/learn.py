@@ -37,6 +37,9 @@ def learn(
         typer.Option(help="90s, 10m, 1h, or a number of epochs. Default: a minute or so."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Measure with so many seeds, and join what they find.")
+    ] = 1,
     out: Annotated[Path, typer.Option(help="Where the model, the page and the rest go.")] = Path(
         "learned"
     ),
@@ -69,6 +72,7 @@ def learn(
             trunk=trunk,
             budget=budget,
             seed=seed,
+            seeds=seeds,
             most=most,
             size=size,
             task=None if task == "auto" else next(kind for kind in kinds if kind == task),
@@ -104,7 +108,8 @@ def _follow(job: Any) -> None:
         bar = progress.add_task("reading", total=1.0)
         rows = iter(job)
         for row in rows:
-            text = f"{row['phase']}, loss {row['loss']:.3f}"
+            seed = f", seed {row['seed']}" if "seed" in row else ""
+            text = f"{row['phase']}{seed}, loss {row['loss']:.3f}"
             progress.update(bar, completed=row["done"], description=text)
             if asked():
                 rows.close()

@@ -29,9 +29,12 @@ def show(header: Header) -> None:
     """Print what was found, as a table."""
     from augnet.own import wording
 
-    table = Table("transformation", "found", "90 % interval")
-    for row in (answer.build() for answer in header.answers):
-        table.add_row(row.word.name, wording.found(row), wording.sure(row))
+    rows = [answer.build() for answer in header.answers]
+    several = any(row.agree[1] > 1 for row in rows)
+    table = Table("transformation", "found", "90 % interval", *(["seeds"] if several else []))
+    for row in rows:
+        agree = [wording.agree(row)] if several else []
+        table.add_row(row.word.name, wording.found(row), wording.sure(row), *agree)
     console.print(table)
     measured = header.measured
     if measured:

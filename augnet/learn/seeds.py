@@ -1,0 +1,32 @@
+"""The findings of several seeds as one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from augnet.learn.found import Invariance
+
+
+def joined(findings: Sequence[Sequence[Invariance]]) -> list[Invariance]:
+    """Join what each seed found about each word, in the same order of words.
+
+    A word is kept if more than half of the seeds keep it, and reaches its limit if more than half
+    of those say so. Its strength is the median of theirs, and its interval goes from the least of
+    their lower ends to the largest of their upper ends: it holds for other samples and for other
+    seeds alike. Ties go the careful way: not kept, or within.
+    """
+    return [_join(rows) for rows in zip(*findings, strict=True)]
+
+
+def _join(rows: Sequence[Invariance]) -> Invariance:
+    kept = [row for row in rows if row.verdict != "none"]
+    said = kept if 2 * len(kept) > len(rows) else [row for row in rows if row.verdict == "none"]
+    agree = (len(said), len(rows))
+    if said is not kept:
+        return replace(said[0], agree=agree)
+    reached = [row for row in kept if row.verdict == "at least"]
+    ends = (min(row.interval[0] for row in kept), max(row.interval[1] for row in kept))
+    if 2 * len(reached) > len(kept):
+        return replace(reached[0], interval=ends, agree=agree)
+    strength = median(row.strength for row in kept)
+    return replace(kept[0], verdict="within", strength=strength, interval=ends, agree=agree)
