@@ -1,10 +1,11 @@
 """Several seeds become one finding, can be left and taken up again, and keep to their time."""
 
+import pytest
 import torch
 
 from augnet.learn import Learning, learn
 from augnet.learn.found import Invariance
-from augnet.learn.profile import LEAST, ROUNDS, Clock, Profile
+from augnet.learn.profile import FEWEST, LEAST, ROUNDS, THRIFT, Clock
 from augnet.learn.seeds import joined
 from augnet.transforms import GaussianNoise, Rotate, SignFlip
 
@@ -90,11 +91,15 @@ def test_time_is_left_for_measuring():
     work = profile.meter.work
     assert 5 < work < 60
     profile.done, profile.pace = 20, 0.1
-    profile._plan(seconds=2.0 + (ROUNDS + work) * 0.5 + 30, reading=0.5)
+    profile._plan(seconds=2.0 + (1 + ROUNDS + work) * 0.5 + 30, reading=0.5)
     assert abs(profile.steps - (20 + 300)) <= 1
+    assert (profile.rounds, profile.thrift) == (ROUNDS, 1.0)
     profile._plan(seconds=1.0, reading=5.0)
-    assert profile.steps == LEAST
-    assert isinstance(profile, Profile)
+    assert (profile.steps, profile.rounds, profile.thrift) == (LEAST, FEWEST, THRIFT)
+    profile._plan(seconds=7.0 + 2.25 * work * 5.0, reading=5.0)
+    assert profile.thrift == pytest.approx(0.75)
+    whole, part = (profile.meter.verdicts(WORDS, [0.5, 0.5], thrift) for thrift in (1.0, THRIFT))
+    assert [row.word for row in whole] == [row.word for row in part]
 
 
 def test_the_net_is_trained_for_as_long_as_there_is(monkeypatch):

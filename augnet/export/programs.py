@@ -90,12 +90,16 @@ def _exported(frozen: Frozen, model: Model) -> torch.export.ExportedProgram:
     batch = {"x": {0: torch.export.Dim("batch", min=1)}}
     try:
         with _quiet(), torch.no_grad():
-            return torch.export.export(frozen, (_samples(model, 3),), dynamic_shapes=batch)
+            made = torch.export.export(frozen, (_samples(model, 3),), dynamic_shapes=batch)
     except Exception as error:  # of many kinds, all of them about the same
         raise ModelError(
             f"this trunk cannot be exported by torch ({type(error).__name__}: {_first(error)}): "
             "its forward must not depend on values or on the size of the batch"
         ) from error
+    for part in made.graph_module.modules():
+        for node in getattr(getattr(part, "graph", None), "nodes", ()):
+            node.meta.pop("stack_trace", None)  # the paths of this machine are nobody's business
+    return made
 
 
 def _onnx(exported: torch.export.ExportedProgram, said: dict[str, Any]) -> bytes:
@@ -106,6 +110,8 @@ def _onnx(exported: torch.export.ExportedProgram, said: dict[str, Any]) -> bytes
         )
     assert made is not None
     proto = made.model_proto
+    for node in (*proto.graph.node, *(n for f in proto.functions for n in f.node)):
+        del node.metadata_props[:]  # of torch's insides
     for key, value in said.items():
         entry = proto.metadata_props.add()
         entry.key = key

@@ -180,8 +180,13 @@ class Meter:
                     return True
         return False
 
-    def verdicts(self, words: Sequence[Transform], reaches: Sequence[float]) -> list[Invariance]:
-        """Measure all words with care, around the ranges found in training."""
+    def verdicts(
+        self, words: Sequence[Transform], reaches: Sequence[float], thrift: float = 1.0
+    ) -> list[Invariance]:
+        """Measure all words with care, around the ranges found in training.
+
+        A `thrift` below 1 takes that part of the doses.
+        """
         held_out = self.data.held_out[:MEASURED]
         rows = torch.cat((held_out, self._some(self.data.fitted, MEASURED)))
         x, y = self.data.x[rows], self.data.y[rows]
@@ -196,7 +201,7 @@ class Meter:
         return [
             self._kept(word, x, y, before, weights)
             if isinstance(word, Switched)
-            else self._measure(word, reach, x, y, before, weights)
+            else self._measure(word, reach, x, y, before, weights, thrift)
             for word, reach in zip(words, reaches, strict=True)
         ]
 
@@ -237,9 +242,16 @@ class Meter:
         )
 
     def _measure(
-        self, word: Transform, reach: float, x: Tensor, y: Tensor, before: Before, weights: Tensor
+        self,
+        word: Transform,
+        reach: float,
+        x: Tensor,
+        y: Tensor,
+        before: Before,
+        weights: Tensor,
+        thrift: float,
     ) -> Invariance:
-        doses = doses_of(len(x))
+        doses = 2 * max(4, round(thrift * doses_of(len(x)) / 2))
         readings = self.zoom(word, x, y, before, 3 * reach, doses, 8)
         weights = self._counted(readings.errors.mean(1), weights)
         ramps = readings.pooled(weights)

@@ -31,14 +31,15 @@ classes meet there: then they stay inside by this much.
 Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
 an empty margin): then it can tell the label where nobody else could, and the range drifts."""
 ROUNDS = 24
-LEAST = 60
-"""Steps, however short the time."""
+FEWEST, LEAST, THRIFT = 10, 60, 0.25
+"""Rounds, steps, and the part of the doses of the verdicts, however short the time."""
 DOUBTS = 3
 """So many measurements in a row must find a coin harmful, and hardly less than before."""
 PART = 0.7
 """Of the whole work: the rest is the net at the end."""
 CHANGING = (
-    "reach", "margin", "harm", "doubts", "steps", "done", "epoch", "best", "pace", "planned",
+    "reach", "margin", "harm", "doubts", "steps", "done", "epoch", "best", "pace",
+    "planned", "rounds", "thrift",
 )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ class Profile:
         self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=3e-3, weight_decay=1e-3)
         self.steps = self.done = self.epoch = 0
         self.best = 1.0
-        self.pace, self.planned = 0.0, False
+        self.pace, self.planned, self.rounds, self.thrift = 0.0, False, ROUNDS, 1.0
 
     def fit(self, epochs: int | None, seconds: float | None = None) -> Iterator[Row]:
         """Train from where it stands; give one row per epoch.
@@ -86,7 +87,7 @@ class Profile:
                 total += loss.detach() / per_epoch
                 self.done += 1
                 done, steps = self.done, self.steps
-                if done % max(1, steps // ROUNDS) == 0 and done > steps // 12:
+                if done % max(1, steps // self.rounds) == 0 and done > steps // 12:
                     asked = time.monotonic()
                     self.best = self._widen(self.best, growing=done < SETTLED * steps)
                     if seconds is not None and self.pace and not self.planned:
@@ -100,9 +101,17 @@ class Profile:
             yield row
 
     def _plan(self, seconds: float, reading: float) -> None:
-        """Set the number of steps, now that it is known what a reading of all words takes."""
-        rest = seconds - self.done * self.pace - (ROUNDS + self.meter.work) * reading
-        self.steps = max(LEAST, self.done + int(rest / self.pace))
+        """Share out the time, now that it is known what a reading of all words takes.
+
+        The verdicts get a third at most, and readings half of what is left, if that is enough for
+        either: else there are fewer doses, or fewer rounds. The rest is for steps.
+        """
+        left = seconds - self.done * self.pace - reading
+        verdicts = self.meter.work * reading
+        self.thrift = min(1.0, max(THRIFT, left / 3 / verdicts))
+        left -= self.thrift * verdicts
+        self.rounds = min(ROUNDS, max(FEWEST, int(left / 2 / reading)))
+        self.steps = max(LEAST, self.done + int((left - self.rounds * reading) / self.pace))
         self.planned = True
 
     def state_dict(self) -> dict[str, Any]:
@@ -192,7 +201,7 @@ class Profile:
 
     def verdicts(self) -> list[Invariance]:
         """Measure all words once more, with care."""
-        return self.meter.verdicts(self.words, self.reach)
+        return self.meter.verdicts(self.words, self.reach, self.thrift)
 
 
 class Clock:

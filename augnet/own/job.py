@@ -24,6 +24,8 @@ from augnet.own.examine import Examined, examine
 from augnet.own.page import page
 from augnet.own.settings import Settings, budget
 
+KEPT = 0.1
+"""Of a time: for testing the model and drawing the page."""
 SAVED_EVERY = 30.0
 """Seconds: at most so much work is lost if the machine is switched off."""
 
@@ -72,7 +74,7 @@ class Job:
             said.words or "auto",
             layers=said.layers or None,
             trunk=lambda shape, outputs: trunk(said.trunk, shape, outputs),
-            budget=budget(said.budget),
+            budget=_for_learning(budget(said.budget)),
             seed=said.seed,
             seeds=said.seeds,
             **reading.shared,
@@ -138,6 +140,11 @@ class Job:
 
     def _write_json(self, name: str, value: Any) -> None:
         files.write(self.out / name, json.dumps({"schema": SCHEMA} | value, indent=1) + "\n")
+
+
+def _for_learning(given: int | float | None) -> int | float | None:
+    """Leave some of a time for what comes after learning; epochs stay epochs."""
+    return (1 - KEPT) * given if isinstance(given, float) else given
 
 
 def summary(model: Model, examined: Examined, parts: Parts) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """The whole model as a program: ONNX Runtime and torch answer what the model answers."""
 
+import io
 import json
 import sys
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,6 +128,16 @@ def test_a_program_says_what_it_is():
     assert said["augnet"] == made_up.said["augnet"]
     assert "sample-pairing is left out" in made_up.notes[0]
     assert "the same answers" in made_up.notes[1]
+
+
+@pytest.mark.parametrize("to", programs.PROGRAMS)
+def test_a_program_says_nothing_of_the_machine_it_was_written_on(to):
+    content = programs.program(made("vectors", ["sign-flip"]), to).content
+    if to == "pt2":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            content = b"".join(archive.read(name) for name in archive.namelist())
+    assert str(Path(programs.__file__).parent).encode() not in content
+    assert b"site-packages" not in content
 
 
 @pytest.mark.slow
