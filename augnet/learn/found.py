@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from augnet.net import AugNet
-from augnet.transforms import Transform
+from augnet.transforms import Switched, Transform
 
 Verdict: TypeAlias = Literal["none", "within", "at least"]
 Row: TypeAlias = dict[str, Any]
@@ -38,10 +38,11 @@ class Invariance:
             weight += f", {self.agree[0]} of {self.agree[1]} seeds"
         if self.verdict == "none":
             return f"{self.word.name}: none{weight}"
-        if self.unit == "probability":
-            said = f"with probability {self.strength:.2f}"
-            return f"{self.word.name}: {self.verdict} {said}{weight}"
         low, high = (f"{end:.3g}" for end in self.interval)
+        if self.unit == "probability":
+            sure = "" if isinstance(self.word, Switched) else f" ({low} to {high})"
+            said = f"with probability {self.strength:.2f}{sure}"
+            return f"{self.word.name}: {self.verdict} {said}{weight}"
         said = f"{self.word.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
         return f"{self.word.name}: {self.verdict} {said}{weight}"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 import augnet
-from augnet.data.own import Parts
+from augnet.data.own import SHARED, Parts
 from augnet.learn.found import Invariance, Row
 from augnet.model import Model
 from augnet.own import figures, wording
@@ -31,6 +31,7 @@ def page(model: Model, examined: Examined, parts: Parts, history: Sequence[Row])
         parts=parts,
         drawn=[*_edges(model, parts), *_measured(model, examined, history)],
         notes=list(parts.learned.account),
+        shared=SHARED if SHARED in parts.learned.account else "",
         command=settings.command,
         versions={"augnet": augnet.__version__, "torch": torch.__version__},
     )

@@ -1,7 +1,7 @@
 """What was found, in words and units."""
 
 from augnet.learn.found import Invariance
-from augnet.transforms import Multiplicative
+from augnet.transforms import Multiplicative, Switched
 
 
 def units(row: Invariance, value: float) -> str:
@@ -13,12 +13,16 @@ def found(row: Invariance) -> str:
     """Say how far a word leaves the label alone."""
     if row.verdict == "none":
         return "changes the label"
-    if row.unit == "probability":
+    if isinstance(row.word, Switched):
         return "leaves the label alone"
-    if isinstance(row.word, Multiplicative):
+    if row.unit == "probability":
+        said = f"a probability of {row.strength:.2g}"
+    elif isinstance(row.word, Multiplicative):
         said = f"a factor of {row.strength:.3g} up or down"
     else:
         said = f"{row.word.reach}{units(row, row.strength)}"
+    if row.verdict == "within" and row.unit == "probability":
+        return f"leaves the label alone up to {said}"
     if row.verdict == "within":
         return f"leaves the label alone within {said}".replace("within up to", "up to")
     return f"leaves the label alone to at least {said}, where the search ended".replace(
@@ -29,7 +33,7 @@ def found(row: Invariance) -> str:
 def sure(row: Invariance) -> str:
     """Say how sure that is."""
     low, high = row.interval
-    if row.unit == "probability":
+    if isinstance(row.word, Switched):
         undecided = low != high
         return "samples disagree" if undecided else "–"
     if row.verdict == "none" or low == high:

@@ -21,7 +21,7 @@ from augnet.own import wording
 from augnet.own.examine import examine, score
 from augnet.own.job import Job
 from augnet.own.settings import Settings, budget, layers_of
-from augnet.transforms import AmplitudeScale, Rotate, SignFlip
+from augnet.transforms import AmplitudeScale, ChannelDropout, Rotate, SignFlip
 
 
 def augnet(*arguments):
@@ -289,6 +289,10 @@ def test_findings_are_said_in_words_and_units():
     flip = Invariance(SignFlip(), "none", 0.0, (0.0, 0.0))
     assert wording.found(turn) == "leaves the label alone within ±27°"
     assert wording.sure(turn) == "25 to 29°"
+    some = Invariance(ChannelDropout(), "within", 0.17, (0.1, 0.25))
+    assert wording.found(some) == "leaves the label alone up to a probability of 0.17"
+    assert wording.sure(some) == "0.1 to 0.25 probability"
+    assert str(some) == "channel-dropout: within with probability 0.17 (0.1 to 0.25)"
     assert "at least a factor of 4 up or down, where the search ended" in wording.found(loud)
     assert wording.found(flip) == "changes the label"
     assert wording.headline((turn, loud, flip)).endswith(

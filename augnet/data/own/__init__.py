@@ -24,9 +24,9 @@ from augnet.data.own.collection import Collection
 from augnet.data.own.folders import walk
 from augnet.data.own.reading import Reading
 from augnet.data.own.recordings import is_recording, recordings
-from augnet.data.own.split import Parts, split
+from augnet.data.own.split import SHARED, Parts, split
 
-__all__ = ["Account", "Collection", "DataError", "Parts", "Reading", "read", "split"]
+__all__ = ["SHARED", "Account", "Collection", "DataError", "Parts", "Reading", "read", "split"]
 
 ARRAYS = (".npz", ".npy", ".safetensors")
 TABLES = (".csv", ".parquet", ".pq")

@@ -12,6 +12,7 @@ TEST = 0.2
 RARE = 6
 """Classes with fewer samples cannot be learned and tested both, and are left out."""
 LEAST = 24
+SHARED = "windows of one recording are both learned from and tested on"
 
 
 class Parts(NamedTuple):
@@ -88,5 +89,5 @@ def _by_group(whole: Collection, dice: torch.Generator) -> Tensor | None:
         if bool(tested.any()) and int(learned.min()) >= RARE - 1:
             whole.account.note("no recording is both learned from and tested on")
             return tested
-    whole.account.note("windows of one recording are both learned from and tested on")
+    whole.account.note(SHARED)
     return None
