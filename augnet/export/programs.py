@@ -20,6 +20,7 @@ from augnet.export.steps import steps
 from augnet.model import Model, ModelError
 from augnet.net import AugNet
 from augnet.transforms import SamplePairing, Transform
+from augnet.transforms.frequency import as_products
 
 PROGRAMS = ("onnx", "pt2")
 OPSET = 20
@@ -64,14 +65,16 @@ def program(model: Model, to: str, seed: int = 0, copies: int | None = None) -> 
         for step in layer
         if isinstance(step.word, SamplePairing)
     )
-    exported = _exported(frozen, model)
     if to == "pt2":
+        exported = _exported(frozen, model)
         file = io.BytesIO()
         with _quiet():
             torch.export.save(exported, file, extra_files={"augnet.json": json.dumps(said)})
         return Program(file.getvalue(), said, notes)
     try:
-        content = _onnx(exported, said)
+        content = _onnx(_portable(frozen, model), said)
+    except ModelError:
+        raise
     except Exception as error:
         raise ModelError(_reason(model, error)) from error
     x = _samples(model)
@@ -100,6 +103,13 @@ def _exported(frozen: Frozen, model: Model) -> torch.export.ExportedProgram:
         for node in getattr(getattr(part, "graph", None), "nodes", ()):
             node.meta.pop("stack_trace", None)  # the paths of this machine are nobody's business
     return made
+
+
+def _portable(frozen: Frozen, model: Model) -> torch.export.ExportedProgram:
+    """Trace the model for a runtime that is not torch."""
+    with as_products(), torch.no_grad():
+        frozen(_samples(model, 1))  # matrices are made now, not in the graph
+        return _exported(frozen, model)
 
 
 def _onnx(exported: torch.export.ExportedProgram, said: dict[str, Any]) -> bytes:
@@ -168,7 +178,7 @@ def _writable(word: Transform, model: Model) -> bool:
     alone = replace(model, net=net, header=header)
     frozen, x = Frozen(alone), _samples(alone)
     try:
-        content = _onnx(_exported(frozen, alone), {"classes": []})
+        content = _onnx(_portable(frozen, alone), {"classes": []})
         return _difference(content, frozen, x) < TOLERANCE
     except Exception:
         return False

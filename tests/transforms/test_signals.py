@@ -27,7 +27,7 @@ from augnet.transforms import (
     TimeMask,
     TimeReverse,
 )
-from augnet.transforms.frequency import filtered, hilbert
+from augnet.transforms.frequency import as_products, filtered, hilbert
 from augnet.transforms.scalp import cosines, splines
 
 CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
@@ -304,3 +304,14 @@ def test_positions_and_channels_are_checked(x):
 def test_cosines_are_those_of_the_angles():
     ring = torch.tensor([[1.0, 0.6], [0.0, 0.8], [0.0, 0.0]])
     torch.testing.assert_close(cosines(ring, ring), torch.tensor([[1.0, 0.6], [0.6, 1.0]]))
+
+
+@pytest.mark.parametrize("duration", [300, 301, 256, 6000])
+@pytest.mark.parametrize("kind", [torch.float32, torch.complex64])
+def test_products_with_matrices_filter_alike(duration, kind):
+    dice = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 3, duration, generator=dice)
+    response = torch.randn(2, 1, duration // 2 + 1, generator=dice, dtype=kind)
+    plain = filtered(x, response, duration)
+    with as_products():
+        torch.testing.assert_close(filtered(x, response, duration), plain, atol=1e-4, rtol=1e-4)
