@@ -61,14 +61,12 @@ def examine(model: Model, x: Tensor, y: Tensor, seed: int = 0) -> Examined:
         confusion = pairs.bincount(minlength=classes**2).reshape(classes, classes)
         chance = y.bincount().max().item() / len(y)
     some = model.prepare(x[:SCORED])
-    scores = {
-        row.word.name: (
-            _invariance(net, row, some, seed, bool(classes)),
-            _invariance(net.trunk, row, some, seed, bool(classes)),
-        )
-        for row in model.invariances
-        if row.verdict != "none" and len(some) > 1
-    }
+    kept = [row for row in model.invariances if row.verdict != "none" and len(some) > 1]
+    both = [(f, _answer(f, some, seed)) for f in (net, net.trunk)] if kept else []
+    scores = {}
+    for row in kept:
+        first, second = (_invariance(*each, row, some, seed, bool(classes)) for each in both)
+        scores[row.word.name] = first, second
     return Examined(len(x), score(averaged, y), score(alone, y), chance, confusion, scores)
 
 
@@ -81,14 +79,19 @@ def score(output: Tensor, y: Tensor) -> float:
 
 
 def _invariance(
-    f: Callable[..., Tensor], row: Invariance, x: Tensor, seed: int, classes: bool
+    f: Callable[..., Tensor], here: Tensor, row: Invariance, x: Tensor, seed: int, classes: bool
 ) -> Summary:
     """Score how far a function's output stays where it is, under a word at the range found."""
     how_far, dice = magnitude(row)[0], Generator().manual_seed(seed)
     distance = {} if classes else {"distance": lambda a, b: (a - b).abs().flatten(1).mean(1)}
 
-    def model(x: Tensor) -> Tensor:
-        output = f(x, Generator().manual_seed(seed)) if isinstance(f, AugNet) else f(x)
-        return output.reshape(len(x), -1)
+    def model(given: Tensor) -> Tensor:
+        return here if given is x else _answer(f, given, seed)
 
     return summary(invariance(model, lambda x: row.word(x, how_far, dice), x, dice, **distance))
+
+
+def _answer(f: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
+    """Ask a net, always with the same dice, or a trunk."""
+    output = f(x, Generator().manual_seed(seed)) if isinstance(f, AugNet) else f(x)
+    return output.reshape(len(x), -1)
