@@ -11,7 +11,7 @@ def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.M
     by where something is.
     """
     if len(shape) == 3 and min(shape[1:]) >= 8:
-        images = nn.Sequential(
+        return nn.Sequential(
             nn.Conv2d(shape[0], width, 5, stride=2, padding=2),
             nn.BatchNorm2d(width),
             nn.ReLU(),
@@ -27,8 +27,6 @@ def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.M
             nn.ReLU(),
             nn.Linear(4 * width, outputs),
         )
-        images.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # faster
-        return images
     if len(shape) == 2 and shape[1] >= 32:
         return SignalNet(*shape, outputs, width)
     inputs = 1

@@ -45,8 +45,7 @@ class PreActBlock(nn.Module):
 class PreActResNet18(nn.Sequential):
     """Eight pre-activation blocks in four stages, of 64, 128, 256 and 512 filters for width 64.
 
-    Given the `mean` and `std` of each channel, images are standardised first. Filters have their
-    channels last in memory, which is faster.
+    Given the `mean` and `std` of each channel, images are standardised first.
     """
 
     def __init__(
@@ -79,4 +78,3 @@ class PreActResNet18(nn.Sequential):
             nn.Flatten(),
             nn.Linear(inputs, classes),
         )
-        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
