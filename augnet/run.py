@@ -25,6 +25,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import save as to_safetensors
 
 import augnet
+from augnet.allocator import keep_freed_memory
 from augnet.augment import (
     Augerino,
     AugmentationLayer,
@@ -237,6 +238,7 @@ class RunDirectory:
             self.check()
         if fabric.broadcast(self.finished):
             return
+        keep_freed_memory()
         net, splits = build(self.config, self.seed)
         config = self.config
         trainer = Trainer(

@@ -1,7 +1,8 @@
 """Recover the truth: tasks with known invariances × seeds × methods; results/recovery.*.
 
 One line of results/recovery.jsonl per finished cell, so that a run can be stopped and taken up
-again; then a table, results/recovery.json and results/recovery.png. One process per core.
+again; then a table, results/recovery.json, which holds the cells too, and results/recovery.png.
+One process per core. Cells of other commits are kept and named: --afresh runs all again.
 """
 
 import argparse
@@ -19,10 +20,12 @@ import torch
 from recovery_methods import METHODS
 from recovery_tasks import LIMIT, TASKS, Task
 
+from augnet.allocator import keep_freed_memory
 from augnet.run import commit
 
 ROOT = Path(__file__).parents[1]
 LINES = ROOT / "results" / "recovery.jsonl"
+COMPARED = ["profile", "none", "oracle", "layers", "paper", "augerino", "grid"]
 Cell = dict[str, object]
 
 
@@ -34,6 +37,7 @@ def wanted(truth: float | str) -> str:
 def run(key: tuple[str, str, int]) -> Cell:
     """Run one cell."""
     torch.set_num_threads(1)
+    keep_freed_memory()
     method, name, seed = key
     task = next(task for task in TASKS if task.name == name)
     begun = time.perf_counter()
@@ -187,17 +191,29 @@ def report(cells: list[Cell]) -> None:
         draw(profiles, LINES.with_suffix(".png"))
 
 
+def kept() -> list[Cell]:
+    """Give the cells there are: lines of this machine, or else those of the document."""
+    if LINES.exists():
+        return [json.loads(line) for line in LINES.read_text().splitlines()]
+    document = LINES.with_suffix(".json")
+    cells = json.loads(document.read_text())["cells"] if document.exists() else []
+    LINES.write_text("".join(json.dumps(cell) + "\n" for cell in cells))
+    return cells
+
+
 def main() -> None:
     """Run what is missing, then report."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seeds", type=int, default=10)
-    options.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    options.add_argument("--methods", nargs="+", choices=METHODS, default=COMPARED)
     options.add_argument("--tasks", nargs="+", choices=[task.name for task in TASKS])
     options.add_argument("--processes", type=int, default=os.cpu_count())
+    options.add_argument("--afresh", action="store_true", help="forget the cells there are")
     options = options.parse_args()
     LINES.parent.mkdir(exist_ok=True)
-    lines = LINES.read_text().splitlines() if LINES.exists() else []
-    cells = [json.loads(line) for line in lines]
+    if options.afresh:
+        LINES.write_text("")
+    cells = kept()
     done = {(cell["method"], cell["task"], cell["seed"]) for cell in cells}
     names = options.tasks or [task.name for task in TASKS]
     keys = [

@@ -6,7 +6,11 @@ explained for values.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +26,7 @@ Rows = list[dict[str, object]]
 Outcome = tuple[Rows, float | None]
 STEPS = 1260
 """As many as learn takes."""
+DATA = door.data
 
 
 @torch.no_grad()
@@ -53,6 +58,24 @@ def profile(task: Task, seed: int) -> Outcome:
     """Ours: `learn` with its defaults."""
     found = learn(*task.train(seed), task.words, seed=seed)
     return rows_of(found), score(found.net, task, seed)
+
+
+def without(constants: Mapping[str, Any]) -> Callable[[Task, int], Outcome]:
+    """Ours, less an ingredient: with other constants in the rooms of `augnet.learn`."""
+
+    def ablated(task: Task, seed: int) -> Outcome:
+        with ExitStack() as stack:
+            for name, value in constants.items():
+                stack.enter_context(patch(f"augnet.learn.{name}", value))
+            return profile(task, seed)
+
+    return ablated
+
+
+def nothing_held_out(*given: Any) -> door.Data:
+    """Measure on the samples that are fitted."""
+    data = DATA(*given)
+    return replace(data, held_out=data.fitted)
 
 
 def layers(task: Task, seed: int) -> Outcome:
@@ -223,4 +246,10 @@ METHODS: dict[str, Callable[[Task, int], Outcome]] = {
     "paper": paper,
     "augerino": augerino,
     "grid": grid,
+    "whole doses": without({"profile.START": 1.0}),
+    "no borders": without({"profile.INSIDE": 1.15}),
+    "borders unseen": without({"measure.NEARER": math.inf}),
+    "no doubts": without({"profile.DOUBTS": 10**6}),
+    "none held out": without({"door.data": nothing_held_out}),
 }
+"""Ours, what it is compared with, and ours less one ingredient each."""

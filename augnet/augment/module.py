@@ -12,9 +12,10 @@ from augnet.transforms.geometry import compose, warp
 class AugmentationModule(nn.Module):
     """Layers one after the other, so that each can learn another invariance (section 3.3).
 
-    In eval, consecutive layers of affine words that resample alike do so once, under the product
-    of their maps: it is faster and sharper than one resampling after the other, and what leaves
-    the image in between can return.
+    Consecutive layers of affine words that resample alike do so once, under the product of their
+    maps: it is faster and sharper than one resampling after the other, and what leaves the image
+    in between can return. In training, where layers mix their words, that is for layers of one
+    word; else a trunk would be trained on blurred images, and asked about sharp ones.
     """
 
     def __init__(self, layers: Iterable[AugmentationLayer]) -> None:
@@ -36,8 +37,11 @@ class AugmentationModule(nn.Module):
         self.check(x)
         if not self.training:
             return self.follow(x, self.roll(x, generator))
-        for layer in self:
-            x = layer(x, generator)
+        for run in self._runs():
+            if len(run) == 1:
+                x = run[0](x, generator)
+            else:
+                x = self._resample_once(run, x, [layer.roll(x, generator) for layer in run])
         return x
 
     def check(self, x: Tensor) -> None:
@@ -61,8 +65,10 @@ class AugmentationModule(nn.Module):
         """Give the layers in order, those together that resample alike."""
         runs: list[list[AugmentationLayer]] = []
         for layer in self:
-            alike = runs and layer.resampling and layer.resampling == runs[-1][-1].resampling
-            if alike:
+            before = runs[-1][-1] if runs else layer
+            alike = runs and layer.resampling and layer.resampling == before.resampling
+            choice = self.training and any(len(one.transforms) > 1 for one in (before, layer))
+            if alike and not choice:
                 runs[-1].append(layer)
             else:
                 runs.append([layer])

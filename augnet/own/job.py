@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 import augnet
 from augnet import files
+from augnet.allocator import keep_freed_memory
 from augnet.data.own import DataError, Parts, read, split
 from augnet.learn import Learning
 from augnet.learn.found import Invariance, Row
@@ -64,6 +65,7 @@ class Job:
 
     def begin(self) -> Learning:
         """Make everything ready, and take up what was left."""
+        keep_freed_memory()
         learned = (self.parts or self.read()).learned
         reading = learned.reading.fitted(learned.x)
         said = self.settings

@@ -337,6 +337,26 @@ def test_consecutive_affine_layers_resample_once_under_the_product_of_their_maps
     torch.testing.assert_close(module(x, seeded(2)), expected)
 
 
+def test_layers_of_one_affine_word_resample_once_in_training_too():
+    """What a trunk is trained on is no more blurred than what it is asked about."""
+
+    def module(*more):
+        layers = [AugmentationLayer(word, magnitude=0.4) for word in (Rotate(), TranslateX())]
+        return AugmentationModule([*layers, *more])
+
+    x = inputs(IMAGES, batch=20, dtype=torch.float64)
+    learning = module()
+    view = learning(x, seeded(2))
+    torch.testing.assert_close(view, module().eval()(x, seeded(2)))
+    view.square().sum().backward()
+    for layer in learning:
+        assert layer.raw_magnitudes.grad.abs() > 0
+
+    mixed = module(affine_layer(magnitude=0.4))  # a mixture is no map: it resamples by itself
+    assert [len(run) for run in mixed._runs()] == [2, 1]
+    assert [len(run) for run in mixed.eval()._runs()] == [3]
+
+
 def test_composed_layers_at_magnitude_zero_are_the_identity_exactly():
     module = AugmentationModule([affine_layer(magnitude=0.0)] * 3).eval()
     x = inputs(IMAGES)

@@ -1,0 +1,35 @@
+"""Memory is kept between steps."""
+
+import subprocess
+import sys
+
+import pytest
+
+FAULTS = """
+import resource, torch
+from augnet.allocator import keep_freed_memory
+told = {keep}
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        activations = [torch.ones(2**20) for _ in range(8)]  # of a forward pass
+        del activations
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()
+print(told, faults())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is told, and nobody else")
+def test_tensors_of_one_size_are_mapped_once():
+    def run(keep: str) -> list[str]:
+        code = FAULTS.format(keep=keep)
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
+
+    told, kept = run("keep_freed_memory()")
+    if told == "False":
+        pytest.skip("this C library cannot be told")
+    _, given_back = run("None")
+    assert int(kept) < 50 < int(given_back)
