@@ -1,5 +1,6 @@
 """What can be done with a model: predict, inspect, export."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,7 @@ def _load(path: Path, trunk: str | None) -> Model:
     if trunk is None:
         return load(path)
     header = read_header(path)
-    outputs = len(header.classes) or max(1, sum(header.values or (1,)))
+    outputs = len(header.classes) or math.prod(header.values or ())
     return load(path, build(trunk, header.shape, outputs))
 
 
