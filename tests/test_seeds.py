@@ -115,6 +115,18 @@ def test_the_net_is_trained_for_as_long_as_there_is(monkeypatch):
     assert Clock(done=3).steps(10, planned=200, seconds=1.0) == 200  # taken up again: as it was
 
 
+def test_what_measuring_took_is_missing_to_the_net(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    learning = Learning(*task(), WORDS, budget=60.0)
+    learning.spent = 30.0
+    now += 10.0  # since the last row
+    assert learning._left() == 20.0
+    now += 40.0
+    assert learning._left() == 6.0
+    assert Learning(*task(), WORDS, budget=5)._left() is None
+
+
 def test_a_time_is_kept_by_all_of_it():
     learning = Learning(*task(), WORDS, budget=3.0, seeds=2)
     list(learning)

@@ -41,6 +41,7 @@ class Learning:
     ) -> None:
         self.seed, self.seeds = seed, checks.count(seeds, "seeds")
         self.seconds, self.spent = door.seconds(budget), 0.0
+        self.begun = time.monotonic()
         self.epochs = budget if isinstance(budget, int) and not isinstance(budget, bool) else None
         self.data = door.data(x, y, Generator().manual_seed(seed))
         self.layers = [door.candidates(some, self.data.x, **shared) for some in layers or ()]
@@ -69,10 +70,10 @@ class Learning:
         """Work; give a row after each epoch."""
         rows = self._rows()
         while True:
-            begun = time.monotonic()
+            self.begun = time.monotonic()
             with self._global_dice():
                 row = next(rows, None)
-            self.spent += time.monotonic() - begun
+            self.spent += time.monotonic() - self.begun
             if row is None:
                 return
             self.history.append(row)
@@ -99,8 +100,14 @@ class Learning:
             self.built = self._build()
         steps = max(1, self.profile.steps * 2 // 5)
         epoch = 1 + sum(row.get("seed", self.seed) == self.seed for row in self.history)
-        left = None if self.seconds is None else max(0.1 * self.seconds, self.seconds - self.spent)
-        yield from self._told(self.built.fit(steps, epoch, left), self.seeds - 1)
+        yield from self._told(self.built.fit(steps, epoch, self._left()), self.seeds - 1)
+
+    def _left(self) -> float | None:
+        """Give the time that is left for the net, a tenth at the least."""
+        if self.seconds is None:
+            return None
+        spent = self.spent + time.monotonic() - self.begun  # measuring, a moment ago, included
+        return max(0.1 * self.seconds, self.seconds - spent)
 
     @property
     def _work(self) -> float:
