@@ -58,7 +58,6 @@ class Penalty(Section):
 
     name: Literal["none", "selective", "magnitude-only", "data-space", "travel"] = "none"
     weight: float | list[tuple[int, float]] = 0.0
-    gain: float = Field(default=0.0, ge=0)  # by which the gap to the validation set moves it
 
     @field_validator("weight")
     @classmethod

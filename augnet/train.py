@@ -1,6 +1,5 @@
 """The one training loop: everything learns together, one plain row per epoch."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -79,7 +78,7 @@ class Trainer:
         self.fabric = fabric or Fabric(accelerator="auto", devices=1)
         self.net, self.settings, self.seed = net, settings, seed
         self.scores = scores or Scores()
-        self.weight, self.gain = Schedule(penalty.weight), penalty.gain
+        self.weight = Schedule(penalty.weight)
         if settings.ranges == "measured" and isinstance(net.augment, nn.Module):
             net.augment.requires_grad_(False)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
@@ -120,7 +119,7 @@ class Trainer:
         """Go once through the training set, then score validation and test set."""
         self.objective.train()
         x, y = self.splits.train
-        weight = self.weight(number) * self._closing()
+        weight = self.weight(number)
         rank, world = self.fabric.global_rank, self.fabric.world_size
         totals = torch.zeros(3, dtype=torch.float64, device=x.device)
         order = torch.randperm(len(x), generator=self.order)
@@ -140,7 +139,6 @@ class Trainer:
         totals = self.fabric.all_reduce(totals, reduce_op="mean")  # type: ignore[assignment]
         row: Row = dict(zip(("task", "penalty", "train_accuracy"), totals.tolist(), strict=True))
         row = {"epoch": number, "loss": row["task"] + weight * row["penalty"], **row}
-        row["weight"] = weight
         for part in ("valid", "test"):
             scores = self.score(getattr(self.splits, part))
             row |= {f"{part}_{name}": value for name, value in scores.items()}
@@ -149,15 +147,6 @@ class Trainer:
         if self.settings.patience and all(row[metric] > other[metric] for other in self.rows):
             self.best = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
         return self.fabric.broadcast(row | learned(self.net))
-
-    def _closing(self) -> float:
-        """Raise the weight while fitted samples do better than others, lower it while they do not.
-
-        So ranges are as wide as it takes to close the gap, and no wider. A gap that lasted for the
-        whole training would multiply the weight by exp(gain · gap).
-        """
-        gaps = [row["train_accuracy"] - row["valid_accuracy"] for row in self.rows]
-        return math.exp(self.gain * sum(gaps) / self.settings.epochs)
 
     def score(self, samples: Samples, views: str | None = None) -> Row:
         """Give accuracy and balanced accuracy, always with the same dice."""
