@@ -1,4 +1,5 @@
-"""Add a transformation of your own: one class, one registration.
+"""Add a transformation of your own: one class, one registration
+=============================================================
 
 Here: a drift, a slow straight line added to a signal, as from a loose electrode.
 """

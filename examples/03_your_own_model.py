@@ -1,4 +1,5 @@
-"""Wrap your own model, and let it learn how far a bar may turn.
+"""Wrap your own model, and let it learn how far a bar may turn
+============================================================
 
 Bars stand or lie, each turned by up to 15° either way. A standing bar that turns by 45° could as
 well be lying, so that another 30° either way leave the answer alone. Nobody tells the network.

@@ -1,4 +1,5 @@
-"""Ask what leaves a label alone: one call, nothing to tune.
+"""Ask what leaves a label alone: one call, nothing to tune
+========================================================
 
 Arrows point right or left, each turned by up to 15°. So another 75° either way leave the answer
 alone, the height does not matter, and a mirror turns one class into the other. Nobody says so.
