@@ -1,5 +1,5 @@
-"""Learn which transformation leaves the class of a noisy wave alone, and how far
-==============================================================================
+"""Which transformation leaves a wave alone, and how far?
+======================================================
 
 The data of section 4.2: waves of 2, 4, 6 and 8 Hz, give or take 0.5 Hz. A wave may be shifted by
 another 0.5 Hz before it could as well belong to the next class. Nobody tells the network: it is

@@ -1,0 +1,86 @@
+"""What leaves handwriting, clothes and sleep alone?
+=================================================
+
+`learn` was asked about real data that nobody here wrote, each time with three seeds, at its default
+settings, on one thread:
+
+- scikit-learn's digits (8 by 8 pixels) and MNIST (28 by 28): ten digits;
+- Fashion-MNIST (28 by 28): ten kinds of clothes;
+- sleep: 30 s of EEG, six channels, and whether the sleeper is awake, in N1, N2 (with N3) or REM
+  (Zhang and Wamsley 2019, from the DREAM database, CC BY 4.0).
+
+Not all of it is on every machine. So this page draws what was kept of ``python benchmarks/real.py``
+in results/real.json. The answers are as they came, also those that look odd.
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+kept = json.loads((Path(__file__).parents[1] / "results" / "real.json").read_text("utf-8"))
+tasks = kept["tasks"]
+
+
+def draw(names: list[str]) -> None:
+    """Draw each word's ranges as parts of its limit: a dot per seed, a line for its interval."""
+    words = [row["word"] for row in tasks[names[0]][0]["found"]]
+    _, axes = plt.subplots(
+        1, len(names), figsize=(9, 0.32 * len(words) + 1), sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for axis, name in zip(axes[0], names, strict=True):
+        for cell in tasks[name]:
+            for place, row in enumerate(cell["found"]):
+                height = place + 0.2 * (cell["seed"] - 1)
+                strength, low, high = (part(row, v) for v in (row["strength"], *row["interval"]))
+                axis.plot([low, high], [height, height], color="0.75", lw=2)
+                axis.plot(
+                    strength, height, "o", ms=5, color="C3" if row["verdict"] == "none" else "C0"
+                )
+        accuracy = " ".join(f"{cell['accuracy']:.2f}" for cell in tasks[name])
+        axis.set(title=name, xlim=(-0.05, 1.05), xlabel=f"part of the limit\naccuracy {accuracy}")
+        axis.set_yticks(range(len(words)), words)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0][0].invert_yaxis()
+
+
+def part(row: dict, strength: float) -> float:
+    """Give a strength as a part of the word's limit; factors by their logarithms."""
+    if row["unit"] == "times":
+        from math import log
+
+        return log(strength) / log(row["limit"])
+    return strength / row["limit"]
+
+
+def say(name: str) -> None:
+    """Print the answers about a data set, seed by seed."""
+    answers = defaultdict(list)
+    for cell in tasks[name]:
+        for row in cell["found"]:
+            answers[row["word"]].append(short(row))
+    cell = tasks[name][0]
+    print(f"{name}: {cell['samples']} samples, commit {cell['commit']}, {cell['seconds']} s")
+    for word, said in answers.items():
+        print(f"  {word:18} {'   '.join(f'{each:16}' for each in said)}")
+
+
+def short(row: dict) -> str:
+    """Say an answer in a word or two."""
+    if row["verdict"] == "none" or row["unit"] == "probability":
+        return "no" if row["verdict"] == "none" else "yes"
+    return f"{'≥ ' if row['verdict'] == 'at least' else ''}{row['strength']:.3g} {row['unit']}"
+
+
+# %%
+# Digits and clothes
+# ------------------
+#
+# Grey lines are intervals of 90 %, dots are ranges, red ones at 0 are words that change the label.
+
+draw(["digits", "MNIST", "Fashion-MNIST"])
+for name in ("digits", "MNIST", "Fashion-MNIST"):
+    say(name)
+plt.show()
