@@ -15,6 +15,7 @@ in results/real.json. The answers are as they came, also those that look odd.
 
 import json
 from collections import defaultdict
+from math import log
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -49,8 +50,6 @@ def draw(names: list[str]) -> None:
 def part(row: dict, strength: float) -> float:
     """Give a strength as a part of the word's limit; factors by their logarithms."""
     if row["unit"] == "times":
-        from math import log
-
         return log(strength) / log(row["limit"])
     return strength / row["limit"]
 
@@ -78,9 +77,44 @@ def short(row: dict) -> str:
 # Digits and clothes
 # ------------------
 #
-# Grey lines are intervals of 90 %, dots are ranges, red ones at 0 are words that change the label.
+# Grey lines are intervals of 90 %, dots are ranges; a red dot is a word that changes the label.
 
 draw(["digits", "MNIST", "Fashion-MNIST"])
+plt.show()
+
+# %%
 for name in ("digits", "MNIST", "Fashion-MNIST"):
     say(name)
+
+# %%
+# TEXT
+#
+# How far may ten digits turn?
+# ----------------------------
+#
+# Asked about turns alone, and with three times the training:
+
+for name in tasks:
+    if "turned" in name or name in ("digits", "MNIST"):
+        angles = ", ".join(f"±{cell['found'][0]['strength']:.0f}°" for cell in tasks[name])
+        print(f"{name:36} {angles}")
+
+# %%
+# TEXT2
+
+_, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+for axis, name in zip(axes, ("digits", "MNIST"), strict=True):
+    shares = tasks[f"{name}, turned, three times as long"][0]["turned"]
+    drawn = axis.imshow(shares, aspect="auto", vmin=0, vmax=1, extent=(-187.5, 187.5, 9.5, -0.5))
+    axis.set(title=name, xlabel="turned by, degrees", yticks=range(10), xticks=range(-180, 181, 90))
+axes[0].set_ylabel("digit")
+plt.colorbar(drawn, ax=axes, label="told right")
+plt.show()
+
+# %%
+# Sleep
+# -----
+
+draw(["sleep"])
+say("sleep")
 plt.show()
