@@ -104,7 +104,7 @@ for name in tasks:
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 for axis, name in zip(axes, ("digits", "MNIST"), strict=True):
-    shares = tasks[f"{name}, turned, three times as long"][0]["turned"]
+    shares = tasks[f"{name}, turned"][0]["turned"]
     drawn = axis.imshow(shares, aspect="auto", vmin=0, vmax=1, extent=(-187.5, 187.5, 9.5, -0.5))
     axis.set(title=name, xlabel="turned by, degrees", yticks=range(10), xticks=range(-180, 181, 90))
 axes[0].set_ylabel("digit")
