@@ -61,7 +61,7 @@ def say(name: str) -> None:
         for row in cell["found"]:
             answers[row["word"]].append(short(row))
     cell = tasks[name][0]
-    print(f"{name}: {cell['samples']} samples, commit {cell['commit']}, {cell['seconds']} s")
+    print(f"{name}: {cell['samples']} samples, commit {cell['commit']}")
     for word, said in answers.items():
         print(f"  {word:18} {'   '.join(f'{each:16}' for each in said)}")
 

