@@ -79,11 +79,12 @@ def short(row: dict) -> str:
 #
 # Grey lines are intervals of 90 %, dots are ranges; a red dot is a word that changes the label.
 
-draw(["digits", "MNIST", "Fashion-MNIST"])
+images = [name for name in ("digits", "MNIST", "Fashion-MNIST") if name in tasks]
+draw(images)
 plt.show()
 
 # %%
-for name in ("digits", "MNIST", "Fashion-MNIST"):
+for name in images:
     say(name)
 
 # %%
@@ -109,12 +110,4 @@ for axis, name in zip(axes, ("digits", "MNIST"), strict=True):
     axis.set(title=name, xlabel="turned by, degrees", yticks=range(10), xticks=range(-180, 181, 90))
 axes[0].set_ylabel("digit")
 plt.colorbar(drawn, ax=axes, label="told right")
-plt.show()
-
-# %%
-# Sleep
-# -----
-
-draw(["sleep"])
-say("sleep")
 plt.show()
