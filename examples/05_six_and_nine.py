@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import torch
 from sklearn.datasets import load_digits
 
+import augnet
 from augnet import learn
 from augnet.transforms import Rotate
 
@@ -33,7 +34,7 @@ print(found)
 # The same question, with other writers, more pixels and some 800 images of either digit. Three
 # seeds of each data set, made by ``python benchmarks/real.py``:
 
-kept = json.loads((Path(__file__).parents[1] / "results" / "real.json").read_text("utf-8"))
+kept = json.loads((Path(augnet.__file__).parents[1] / "results" / "real.json").read_text("utf-8"))
 for name in ("digits, 6 and 9", "MNIST, 6 and 9"):
     for cell in kept["tasks"][name]:
         print(f"{name}, {cell['samples']} samples, seed {cell['seed']}:", cell["found"][0]["said"])

@@ -20,7 +20,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-kept = json.loads((Path(__file__).parents[1] / "results" / "real.json").read_text("utf-8"))
+import augnet
+
+kept = json.loads((Path(augnet.__file__).parents[1] / "results" / "real.json").read_text("utf-8"))
 tasks = kept["tasks"]
 
 
