@@ -25,7 +25,6 @@ myst_heading_anchors = 3  # links to headings, as #the-heading
 # Docstrings are plain words: what is between backticks is code.
 default_role = "code"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True}
 python_maximum_signature_line_length = 90
 autosummary_generate = False
 
