@@ -31,8 +31,8 @@ print(found)
 # What MNIST says
 # ---------------
 #
-# The same question, with other writers, more pixels and some 800 images of either digit. Three
-# seeds of each data set, made by ``python benchmarks/real.py``:
+# The same question, with other writers, more pixels and 4000 images of the two. The runs are kept
+# as ``python benchmarks/real.py`` made them:
 
 kept = json.loads((Path(augnet.__file__).parents[1] / "results" / "real.json").read_text("utf-8"))
 for name in ("digits, 6 and 9", "MNIST, 6 and 9"):
