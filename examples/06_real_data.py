@@ -90,20 +90,20 @@ for name in images:
     say(name)
 
 # %%
-# A column is a seed. Digits may be slanted (``shear-x``) far, perhaps because people do so; sideways
-# there is more room than up and down, perhaps because digits are taller than wide. MNIST says of both
-# flips that they change the label.
+# A column is a seed. Digits may be slanted (``shear-x``) far, perhaps because people do so;
+# sideways there is more room than up and down, perhaps because digits are taller than wide. MNIST
+# says of both flips that they change the label.
 #
-# What looks odd: of the digits of 8 by 8 pixels, flips are called harmless by some seeds. ``learn``
-# lets a coin add 0.15 to the error, and a network can learn to tell most flipped digits from the
-# others. All that was kept is built in together, and that has a price: accuracy on fresh digits is
-# 0.90 in the first seed, and 0.94 where only turns were asked about.
+# What looks odd: of the digits of 8 by 8 pixels, flips are called harmless by some seeds.
+# ``learn`` lets a coin add 0.15 to the error, and a network can learn to tell most flipped digits
+# from the others. All that was kept is built in together, and that has a price: accuracy on fresh
+# digits is 0.90 in the first seed, and 0.94 where only turns were asked about.
 #
 # How far may ten digits turn?
 # ----------------------------
 #
-# Asked about turns with the seven other words, about turns alone, and about turns alone with three
-# times the training:
+# Asked about turns with the seven other words, about turns alone, and about turns alone with
+# three times the training:
 
 for name in tasks:
     if "turned" in name or name in ("digits", "MNIST"):
@@ -111,16 +111,16 @@ for name in tasks:
         print(f"{name:36} {angles}")
 
 # %%
-# So the range of turns is no property of the ten digits alone. One network learns all doses of all
-# words, and a dose that it had no time to learn looks like one that cannot be told: with fewer words
-# and longer training, ranges are wider. For 6 and 9 alone there is a border, where one becomes the
-# other, and the answer is firm: see :doc:`how far a 6 may turn <05_six_and_nine>`. In the ten, 6 and 9
-# are a fifth of the samples, so that all of them can be lost before the error rises by 0.2, and
-# ``learn`` allows 0.08 where there is no border.
+# So the range of turns is no property of the ten digits alone. One network learns all doses of
+# all words, and a dose that it had no time to learn looks like one that cannot be told: with
+# fewer words and longer training, ranges are wider. For 6 and 9 alone there is a border, where
+# one becomes the other, and the answer is firm: see :doc:`how far a 6 may turn
+# <05_six_and_nine>`. In the ten, 6 and 9 are a fifth of the samples, so that all of them can be
+# lost before the error rises by 0.2, and ``learn`` allows 0.08 where there is no border.
 #
 # Which digits suffer? The share of fresh digits that the trained trunk tells right, first seed at
-# default settings. It was not trained on turns beyond its range. Upside down, 6 and 9 are hardly ever
-# told right, and on MNIST 1 nearly always.
+# default settings. It was not trained on turns beyond its range. Upside down, 6 and 9 are hardly
+# ever told right, and on MNIST 1 nearly always.
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 for axis, name in zip(axes, ("digits", "MNIST"), strict=True):
