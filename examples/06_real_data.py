@@ -65,7 +65,7 @@ def say(name: str) -> None:
     cell = tasks[name][0]
     print(f"{name}: {cell['samples']} samples, commit {cell['commit']}")
     for word, said in answers.items():
-        print(f"  {word:18} {'   '.join(f'{each:16}' for each in said)}")
+        print(f"  {word:18} {'   '.join(f'{each:20}' for each in said)}")
 
 
 def short(row: dict) -> str:
