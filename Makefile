@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format slow bench clean
+.PHONY: demo test lint format slow bench docs clean
 
 demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids; ends with a page to look at
 	$(BIN)/augnet run sinusoids --variant one-layer --out demo-output/runs
@@ -28,6 +28,10 @@ bench: .venv/installed-dev  ## what the documented results were made with
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/copies.py
 
+docs: .venv/installed-docs  ## the site, with every example run; any warning is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
+	@echo "The site is in docs/_build/index.html"
+
 # A stamp per extra: installed once, and again only when the requirements change.
 .venv/installed-%: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -35,4 +39,4 @@ bench: .venv/installed-dev  ## what the documented results were made with
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output docs/_build docs/gallery

@@ -1,4 +1,5 @@
-"""Learn which transformation leaves the class of a noisy wave alone, and how far.
+"""Which transformation leaves a wave alone, and how far?
+======================================================
 
 The data of section 4.2: waves of 2, 4, 6 and 8 Hz, give or take 0.5 Hz. A wave may be shifted by
 another 0.5 Hz before it could as well belong to the next class. Nobody tells the network: it is
@@ -102,7 +103,7 @@ def draw(history: list[dict[str, object]], layer: AugmentationLayer, path: Path)
 
 def main() -> None:
     """Learn, and show what was learned."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description="Learn what waves may suffer, and how far.")
     options.add_argument("--epochs", type=int, default=50)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--penalty", choices=PENALTIES, default="data-space")

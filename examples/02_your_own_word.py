@@ -1,11 +1,14 @@
-"""Add a transformation of your own: one class, one registration.
+"""Add a transformation of your own
+================================
 
-Here: a drift, a slow straight line added to a signal, as from a loose electrode.
+One class, one registration. Here: a drift, a slow straight line added to a signal, as from a loose
+electrode.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
 
@@ -41,3 +44,8 @@ assert torch.equal(view, layer(x, torch.Generator().manual_seed(0)))
 view.square().mean().backward()
 assert layer.raw_magnitudes.grad[1] > 0
 print(layer)
+
+for strength in (-3.0, 0.0, 3.0):
+    plt.plot(Drift().apply(x[:1, :1], torch.tensor([strength])).flatten(), label=f"{strength:+g}")
+plt.legend(title="drift over the window", frameon=False)
+plt.show()

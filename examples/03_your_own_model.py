@@ -1,9 +1,12 @@
-"""Wrap your own model, and let it learn how far a bar may turn.
+"""Wrap a model of your own
+========================
 
-Bars stand or lie, each turned by up to 15° either way. A standing bar that turns by 45° could as
-well be lying, so that another 30° either way leave the answer alone. Nobody tells the network.
+It learns how far a bar may turn. Bars stand or lie, each turned by up to 15° either way. A standing
+bar that turns by 45° could as well be lying, so that another 30° either way leave the answer alone.
+Nobody tells the network.
 """
 
+import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -37,3 +40,6 @@ for epoch in range(25):
     print(f"epoch {epoch + 1:2d}  loss {loss.item():+.3f}  {net.augment}")
 
 print("accuracy", (net.eval()(x).argmax(1) == y).float().mean().item())
+
+plt.imshow(torch.cat(list(x[:6, 0]), dim=1), cmap="gray")
+plt.show()

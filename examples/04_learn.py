@@ -1,9 +1,12 @@
-"""Ask what leaves a label alone: one call, nothing to tune.
+"""Ask what leaves a label alone
+=============================
 
-Arrows point right or left, each turned by up to 15°. So another 75° either way leave the answer
-alone, the height does not matter, and a mirror turns one class into the other. Nobody says so.
+One call, nothing to tune. Arrows point right or left, each turned by up to 15°. So another 75°
+either way leave the answer alone, the height does not matter, and a mirror turns one class into the
+other. Nobody says so.
 """
 
+import matplotlib.pyplot as plt
 import torch
 
 from augnet import learn
@@ -30,3 +33,6 @@ for row in found.invariances:
 
 accuracy = (found.net(x).argmax(1) == y).float().mean().item()
 print(f"{len(found.history)} epochs; accuracy of the net, which has them built in: {accuracy:.3f}")
+
+plt.imshow(torch.cat(list(x[:6, 0]), dim=1), cmap="gray")
+plt.show()
