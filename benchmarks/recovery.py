@@ -90,8 +90,12 @@ def summarise(cells: list[Cell]) -> dict[str, object]:
     bounded = [row for row in rows if "error" in row]
     covered = [row for row in bounded if "covered" in row]
     errors = [row["error"] for row in bounded]
+    tasks = {task.name: task for task in TASKS}
+    truths = [truth for cell in cells for truth in tasks[str(cell["task"])].truths]
     return {
         "cells": len(cells),
+        "words answered": f"{len(rows)} of {len(truths)}",
+        "bounds answered": f"{len(bounded)} of {sum(wanted(t) == 'within' for t in truths)}",
         "verdicts": interval(sum(row["right"] for row in rows), len(rows)),
         "ranges within 10 %": interval(sum(error <= 0.1 for error in errors), len(errors)),
         "median error of ranges": f"{statistics.median(errors):.1%}" if errors else "-",

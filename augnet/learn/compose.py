@@ -1,6 +1,7 @@
 """The net at the end: the kept words composed, with ranges that are safe together."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import torch
@@ -11,10 +12,11 @@ from augnet.learn.door import Data
 from augnet.learn.found import Invariance, Row
 from augnet.learn.profile import BATCH, PART, Clock, one_cycle
 from augnet.net import AugNet
-from augnet.transforms import Multiplicative
+from augnet.transforms import Multiplicative, Switched
 from augnet.transforms.noise import permutation, uniform
 
-FACTORS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
+FACTORS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
+"""Of a range. A coin is tossed from one half on, and else not."""
 COPIES = 10
 TRIED = 3
 """Copies, while factors are compared."""
@@ -25,10 +27,11 @@ JOINT_TOLERANCE = 0.01
 class Composition:
     """Train an AugNet of one layer per kept word, its range a factor of what it may be alone.
 
-    Words that are harmless one by one need not be together: two shears turn an image. So samples
-    are first seen at all kinds of factors. Then the error on samples that were not fitted decides:
-    the largest common factor at which it is next to the least, and from there each word in turn as
-    far up as it may go. The rest of the training uses these ranges, and all samples.
+    Words that are harmless one by one need not be together: two shears turn an image, and what can
+    be told need not be learned by a small trunk. So samples are first seen at all kinds of factors.
+    Then the error on samples that were not fitted decides: the largest common factor at which it is
+    next to the least, with coins if they may stay, and from there each word in turn as far up as it
+    may go. The rest of the training uses these ranges, and all samples.
     """
 
     def __init__(
@@ -113,29 +116,34 @@ class Composition:
         self.steps = state["steps"]
 
     def _set(self, factors: Sequence[float]) -> None:
-        """Put each range at a part of what it may be alone; coins stay as they are."""
+        """Put each range at a part of what it may be alone."""
         if not isinstance(self.net.augment, AugmentationModule):
             return
         with torch.no_grad():
             for layer, factor, (magnitude, coin) in zip(
                 self.net.augment, factors, self.ranges, strict=True
             ):
-                layer.raw_magnitudes.fill_(magnitude if coin else factor * magnitude)
+                part = float(factor >= 0.5) if coin else factor
+                layer.raw_magnitudes.fill_(part * magnitude)
 
     def _largest(self) -> list[float]:
         """Give the largest factors whose error on held-out samples is next to the least."""
-        count = len(self.ranges)
-        errors = [self._error([factor] * count) for factor in FACTORS]
+        sides = (1.0, 0.0) if any(coin for _, coin in self.ranges) else (1.0,)
+        choices = [
+            [side if coin else common for _, coin in self.ranges]
+            for side, common in product(sides, FACTORS)
+        ]
+        errors = [self._error(factors) for factors in choices]
         allowed = min(errors) + max(JOINT_TOLERANCE, 1.0 / len(self.data.held_out[:512]))
-        common = next(f for f, error in zip(FACTORS, errors, strict=True) if error <= allowed)
-        factors = [1.0 if coin else common for _, coin in self.ranges]
+        factors = next(f for f, error in zip(choices, errors, strict=True) if error <= allowed)
         for index, (_, coin) in enumerate(self.ranges):
-            if not coin:
-                for factor in FACTORS[: FACTORS.index(common)]:
-                    tried = [*factors[:index], factor, *factors[index + 1 :]]
-                    if self._error(tried) <= allowed:
-                        factors = tried
-                        break
+            for factor in FACTORS[: 1 if coin else None]:
+                if factor <= factors[index]:
+                    break
+                tried = [*factors[:index], factor, *factors[index + 1 :]]
+                if self._error(tried) <= allowed:
+                    factors = tried
+                    break
         return factors
 
     @torch.no_grad()
@@ -158,4 +166,4 @@ def magnitude(row: Invariance) -> tuple[float, bool]:
     if isinstance(word, Multiplicative):
         ratio = torch.tensor(row.strength).log() / torch.tensor(word.limit).log()
         return min(1.0, float(ratio)), False
-    return min(1.0, row.strength / word.limit), word.unit == "probability"
+    return min(1.0, row.strength / word.limit), isinstance(word, Switched)

@@ -40,8 +40,9 @@ class Invariance:
             return f"{self.word.name}: none{weight}"
         low, high = (f"{end:.3g}" for end in self.interval)
         if self.unit == "probability":
-            sure = "" if isinstance(self.word, Switched) else f" ({low} to {high})"
-            said = f"with probability {self.strength:.2f}{sure}"
+            said = f"with probability {self.strength:.2f}"
+            if not isinstance(self.word, Switched):
+                said = f"probability {self.strength:.2f} ({low} to {high})"
             return f"{self.word.name}: {self.verdict} {said}{weight}"
         said = f"{self.word.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
         return f"{self.word.name}: {self.verdict} {said}{weight}"
