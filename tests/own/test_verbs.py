@@ -294,7 +294,7 @@ def test_findings_are_said_in_words_and_units():
     some = Invariance(ChannelDropout(), "within", 0.17, (0.1, 0.25))
     assert wording.found(some) == "leaves the label alone up to a probability of 0.17"
     assert wording.sure(some) == "0.1 to 0.25 probability"
-    assert str(some) == "channel-dropout: within with probability 0.17 (0.1 to 0.25)"
+    assert str(some) == "channel-dropout: within probability 0.17 (0.1 to 0.25)"
     assert "at least a factor of 4 up or down, where the search ended" in wording.found(loud)
     assert wording.found(flip) == "changes the label"
     assert wording.headline((turn, loud, flip)).endswith(
