@@ -78,7 +78,6 @@ class Training(Section):
     weight_decay: float = Field(default=0.0, ge=0)
     augment_lr: float | None = Field(default=None, gt=0)
     augment_weight_decay: float = Field(default=0.0, ge=0)
-    ranges: Literal["learned", "measured"] = "learned"  # by gradients, or by `learn` beforehand
     schedule: Literal["constant", "cosine"] = "constant"
     shuffle: bool = True
     patience: int | None = Field(default=None, ge=1)

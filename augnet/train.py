@@ -12,7 +12,6 @@ from augnet.augment import Augerino, AugmentationLayer, ByClass
 from augnet.config import Penalty, Scores, Training
 from augnet.data import Samples, Splits
 from augnet.invariance import invariance, summary
-from augnet.learn import learn
 from augnet.net import AugNet
 from augnet.penalty import Schedule, in_data_space, magnitude_only, selective, travel
 from augnet.score import Row as Row
@@ -79,8 +78,6 @@ class Trainer:
         self.net, self.settings, self.seed = net, settings, seed
         self.scores = scores or Scores()
         self.weight = Schedule(penalty.weight)
-        if settings.ranges == "measured" and isinstance(net.augment, nn.Module):
-            net.augment.requires_grad_(False)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
         optimiser = _optimiser(net, settings)
         self.scheduler = _scheduler(optimiser, settings)
@@ -95,8 +92,6 @@ class Trainer:
         self.best: dict[str, Tensor] | None = None
 
     def __iter__(self) -> Iterator[Row]:
-        if self.settings.ranges == "measured" and not self.rows:
-            measure_ranges(self.net.augment, self.splits.train, self.seed)
         while not self.done:
             self.rows.append(self.epoch(len(self.rows)))
             yield self.rows[-1]
@@ -233,21 +228,6 @@ class Trainer:
         self.rows = list(state["rows"])
 
 
-def measure_ranges(augment: Any, samples: Samples, seed: int) -> None:
-    """Put each word where `learn` finds that it leaves the label alone, with the others.
-
-    Words that do not stay at magnitude 0.
-    """
-    layers = [part for part in augment.modules() if isinstance(part, AugmentationLayer)]
-    found = learn(*samples, [word for layer in layers for word in layer.transforms], seed=seed)
-    kept = [part for part in found.net.modules() if isinstance(part, AugmentationLayer)]
-    magnitudes = {id(layer.transforms[0]): layer.magnitudes[0] for layer in kept}
-    with torch.no_grad():
-        for layer in layers:
-            for index, word in enumerate(layer.transforms):
-                layer.raw_magnitudes[index] = magnitudes.get(id(word), 0.0)
-
-
 def class_weights(y: Tensor, classes: int = 0) -> Tensor:
     """Weigh each class by the inverse of its frequency: so that all classes weigh alike.
 
@@ -277,7 +257,6 @@ def learned(net: nn.Module) -> Row:
 def _optimiser(net: AugNet, settings: Training) -> torch.optim.Optimizer:
     own = list(net.augment.parameters()) if isinstance(net.augment, nn.Module) else []
     known = {id(parameter) for parameter in own}
-    own = [parameter for parameter in own if parameter.requires_grad]
     trunk = [parameter for parameter in net.parameters() if id(parameter) not in known]
     groups = [
         {"params": trunk, "lr": settings.lr, "weight_decay": settings.weight_decay},

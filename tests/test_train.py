@@ -1,14 +1,12 @@
 """The training loop: rows, randomness, early stopping, parameter groups."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
 
-from augnet import Augerino, AugmentationLayer, AugmentationModule, AugNet, identity, learn, words
+from augnet import Augerino, AugmentationLayer, AugmentationModule, AugNet, identity, words
 from augnet.config import Penalty, Training
-from augnet.data import Samples, Splits, sinusoids
+from augnet.data import sinusoids
 from augnet.train import Trainer, learned
 from augnet.trunk import SinusoidCNN
 
@@ -110,30 +108,3 @@ def test_what_is_learned_is_read_off_any_augment():
     row = learned(AugNet(Augerino(0.5), nn.Identity()))
     assert row["augerino.rotate.width"] == pytest.approx(0.5)
     assert len(row) == 6
-
-
-def test_measured_ranges_stay_and_are_measured_once(monkeypatch):
-    dice = torch.manual_seed(0)
-    y = torch.arange(192) % 2
-    x = 2.0 * y[:, None] - 1 + 0.1 * torch.randn(192, 2, generator=dice)
-    data = Splits(*(Samples(x[part : part + 64], y[part : part + 64]) for part in (0, 64, 128)))
-    settings = Training(epochs=2, batch_size=16, lr=1e-2, ranges="measured")
-
-    def trainer():
-        torch.manual_seed(0)
-        offered = words(["sign-flip", {"word": "gaussian-noise", "limit": 0.2}])
-        layers = AugmentationModule(AugmentationLayer(word, magnitude=0.3) for word in offered)
-        return Trainer(AugNet(layers, nn.Linear(2, 2), copies=2), data, settings, Penalty())
-
-    monkeypatch.setattr("augnet.train.learn", partial(learn, budget=60))
-    rows = list(trainer())
-    for row in rows:  # a sign flip makes one class of the other; noise of a tenth does not
-        assert row["layer1.sign-flip.magnitude"] == 0
-        assert row["layer2.gaussian-noise.magnitude"] == 1
-
-    begun = trainer()
-    next(iter(begun))
-    resumed = trainer()
-    resumed.load_state_dict(begun.state_dict())
-    monkeypatch.setattr("augnet.train.learn", None)
-    assert list(resumed) == rows[1:]
