@@ -9,6 +9,7 @@ from torch import Generator, nn
 
 from augnet import AugNet, learn
 from augnet.learn import Learning, door
+from augnet.learn.compose import Composition
 from augnet.learn.curve import Readings, fit_ramp
 from augnet.learn.dose import dose, ladders
 from augnet.learn.found import Invariance
@@ -420,3 +421,29 @@ def test_nothing_is_found_before_the_end():
     learning = Learning(*steps(48), WORDS, budget=2)
     with pytest.raises(RuntimeError, match="before all rows are there"):
         _ = learning.found
+
+
+@pytest.mark.parametrize(
+    ("flip", "beyond", "expected"),
+    [
+        (0.0, 1.0, [1.0, 1.0]),
+        (0.2, 1.0, [0.0, 1.0]),
+        (0.0, 0.4, [1.0, 0.4]),
+        (0.2, 0.0, [0.0, 0.0]),
+    ],
+)
+def test_the_net_keeps_only_what_costs_it_nothing(monkeypatch, flip, beyond, expected):
+    """A flip that adds an error, or a range beyond which there is one, is done without."""
+    flips, turns = words(["horizontal-flip", "rotate"])
+    rows = [
+        Invariance(flips, "at least", flips.limit, (flips.limit, flips.limit)),
+        Invariance(turns, "at least", turns.limit, (turns.limit, turns.limit)),
+    ]
+    data = door.data(torch.rand(200, 1, 8, 8), torch.arange(200) % 2)
+    composition = Composition(data, rows, nn.Linear(1, 2), generator())
+    monkeypatch.setattr(
+        composition, "_error", lambda f: 0.1 + flip * (f[0] >= 0.5) + 0.2 * (f[1] > beyond)
+    )
+    assert composition._largest() == expected
+    composition._set(expected)
+    assert [layer.magnitudes.item() for layer in composition.net.augment] == pytest.approx(expected)

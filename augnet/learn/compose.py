@@ -161,7 +161,7 @@ class Composition:
 
 
 def magnitude(row: Invariance) -> tuple[float, bool]:
-    """Give the magnitude of a strength, and whether it is a probability."""
+    """Give the magnitude of a strength, and whether the word is a coin."""
     word = row.word
     if isinstance(word, Multiplicative):
         ratio = torch.tensor(row.strength).log() / torch.tensor(word.limit).log()
