@@ -9,6 +9,12 @@ import torch
 from augnet.data import cifar
 
 
+@pytest.fixture(autouse=True)
+def same_dice() -> None:
+    """Let no test depend on which tests the same process ran before."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """Give the folder of real data sets beside the checkout."""

@@ -4,8 +4,10 @@ from itertools import pairwise
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from augnet.trunk import MLP, ChambonNet, MarioCNN, PreActResNet18, SinusoidCNN
+from augnet.trunk.sleep import PooledConv
 
 
 def conv(inputs, outputs, size, bias=True):
@@ -95,11 +97,24 @@ def test_chambon(channels, times):
     for part in net:
         x = part(x)
         shapes.append(tuple(x.shape[1:]))
-    assert (8, channels, times) in shapes
     assert (8, channels, times // 16) in shapes
     assert (8, channels, times // 256) in shapes
     with pytest.raises(ValueError, match="only 200"):
         ChambonNet(2, 200)
+
+
+@pytest.mark.parametrize(("inputs", "times"), [(1, 512), (3, 187)])
+def test_a_pooled_convolution_is_a_convolution_that_is_pooled(inputs, times):
+    fast = PooledConv(inputs, 5, 64).double()
+    x = torch.randn(2, inputs, 4, times, dtype=torch.float64, requires_grad=True)
+    plain = F.conv2d(F.pad(x, (31, 32)), fast.weight, fast.bias)
+    plain = F.max_pool2d(plain.relu(), (1, 16))
+    torch.testing.assert_close(fast(x), plain)
+    slopes = (
+        torch.autograd.grad(output.square().sum(), (x, *fast.parameters()))
+        for output in (fast(x), plain)
+    )
+    torch.testing.assert_close(*slopes)
 
 
 def test_trunks_learn():

@@ -16,6 +16,8 @@ from augnet.transforms.relax import unit_interval
 Mixing: TypeAlias = Literal["weighted", "drawn"]
 Dice: TypeAlias = tuple[Tensor, list[Noise]]
 """The dice of a layer: the lot that chooses each sample's word, and what each word rolled."""
+Weighed: TypeAlias = tuple[Transform, Tensor, Tensor]
+"""A word with its weight and its magnitude."""
 
 REVISITS = 1 / 16
 """How often, in training, a word of nil weight is computed all the same."""
@@ -118,15 +120,17 @@ class AugmentationLayer(nn.Module):
         for transform in self.transforms:
             transform.check(x)
 
-    def mix(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def mix(
+        self, x: Tensor, generator: Generator | None = None, awake: list[Weighed] | None = None
+    ) -> Tensor:
         """Sum the views of all words by their weights, sharing what words have in common.
 
         Operators of words that act alike are summed before they act, and words of nil weight are
-        left out now and then (see `tolerance`). Else this equals `mix_plainly`.
+        left out now and then (see `tolerance` and `awake`). Else this equals `mix_plainly`.
         """
         mixture, left_alone = torch.zeros_like(x), x.new_zeros(())
         operators: dict[Callable[[Tensor, Tensor], Tensor], Tensor] = {}
-        for transform, weight, magnitude in self._awake(x, generator):
+        for transform, weight, magnitude in awake or self.awake(x, generator):
             weight = weight.to(x.dtype)
             noise = transform.sample(x, generator)
             if isinstance(transform, Linear):
@@ -140,10 +144,8 @@ class AugmentationLayer(nn.Module):
             mixture = mixture + action(x, summed)
         return mixture.addcmul(x, left_alone) if operators else mixture
 
-    def _awake(
-        self, x: Tensor, generator: Generator | None
-    ) -> list[tuple[Transform, Tensor, Tensor]]:
-        """Give the words to compute, each with its weight and its magnitude."""
+    def awake(self, x: Tensor, generator: Generator | None = None) -> list[Weighed]:
+        """Give the words that a training pass computes: seldom those of nil weight."""
         weights, magnitudes = self.weights, self.magnitudes
         words = list(zip(self.transforms, weights, magnitudes, strict=True))
         if not self.tolerance or torch.compiler.is_compiling() or weights.is_meta:
@@ -220,10 +222,7 @@ class AugmentationLayer(nn.Module):
     @property
     def resampling(self) -> tuple[Interpolation, Padding] | None:
         """How all words resample images, if all are affine maps that do so alike."""
-        found = {
-            (word.interpolation, word.padding) if isinstance(word, Affine) else None
-            for word in self.transforms
-        }
+        found = {resampling(word) for word in self.transforms}
         return found.pop() if len(found) == 1 else None
 
     def maps(self, x: Tensor, dice: Dice) -> Tensor:
@@ -261,6 +260,11 @@ class AugmentationLayer(nn.Module):
 
     def __repr__(self) -> str:
         return self.sentence()
+
+
+def resampling(word: Transform) -> tuple[Interpolation, Padding] | None:
+    """Tell how a word resamples images, if it is an affine map."""
+    return (word.interpolation, word.padding) if isinstance(word, Affine) else None
 
 
 def _initial(magnitude: float | Sequence[float], count: int) -> Tensor:

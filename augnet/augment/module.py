@@ -1,12 +1,17 @@
 """Augmentation layers in sequence, and the augmentation that does nothing."""
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import TypeAlias
 
+import torch
 from torch import Generator, Tensor, nn
 
-from augnet.augment.layer import AugmentationLayer, Dice
+from augnet.augment.layer import AugmentationLayer, Dice, Weighed, resampling
 from augnet.transforms.base import full_precision
-from augnet.transforms.geometry import compose, warp
+from augnet.transforms.geometry import Affine, Interpolation, Padding, compose, warp
+
+Resampling: TypeAlias = tuple[Interpolation, Padding]
 
 
 class AugmentationModule(nn.Module):
@@ -14,8 +19,9 @@ class AugmentationModule(nn.Module):
 
     Consecutive layers of affine words that resample alike do so once, under the product of their
     maps: it is faster and sharper than one resampling after the other, and what leaves the image
-    in between can return. In training, where layers mix their words, that is for layers of one
-    word; else a trunk would be trained on blurred images, and asked about sharp ones.
+    in between can return. In training, where layers mix their words, that is for layers that have
+    one word or have made up their mind: else a trunk would be trained on blurred images, and asked
+    about sharp ones.
     """
 
     def __init__(self, layers: Iterable[AugmentationLayer]) -> None:
@@ -37,11 +43,17 @@ class AugmentationModule(nn.Module):
         self.check(x)
         if not self.training:
             return self.follow(x, self.roll(x, generator))
-        for run in self._runs():
-            if len(run) == 1:
-                x = run[0](x, generator)
-            else:
-                x = self._resample_once(run, x, [layer.roll(x, generator) for layer in run])
+        with full_precision(x):
+            awake = [
+                layer.awake(x, generator) if layer.mixing == "weighted" else [] for layer in self
+            ]
+            for first, *more in _runs([_lone_map(words) for words in awake]):
+                if more:
+                    x = self._resample_decided([first, *more], x, awake, generator)
+                elif awake[first]:
+                    x = self[first].mix(x, generator, awake[first])
+                else:
+                    x = self[first].draw(x, generator)
         return x
 
     def check(self, x: Tensor) -> None:
@@ -55,33 +67,32 @@ class AugmentationModule(nn.Module):
 
     def follow(self, x: Tensor, dice: list[Dice]) -> Tensor:
         """View each sample as the dice say."""
-        rolled = iter(dice)
-        for run in self._runs():
-            theirs = [next(rolled) for _ in run]
-            x = run[0].follow(x, *theirs) if len(run) == 1 else self._resample_once(run, x, theirs)
+        for run in _runs([layer.resampling for layer in self]):
+            if len(run) == 1:
+                x = self[run[0]].follow(x, dice[run[0]])
+                continue
+            with full_precision(x):
+                maps = [self[index].maps(x, dice[index]) for index in run]
+                x = _resample(x, maps, self[run[0]].resampling)
         return x
 
-    def _runs(self) -> list[list[AugmentationLayer]]:
-        """Give the layers in order, those together that resample alike."""
-        runs: list[list[AugmentationLayer]] = []
-        for layer in self:
-            before = runs[-1][-1] if runs else layer
-            alike = runs and layer.resampling and layer.resampling == before.resampling
-            choice = self.training and any(len(one.transforms) > 1 for one in (before, layer))
-            if alike and not choice:
-                runs[-1].append(layer)
-            else:
-                runs.append([layer])
-        return runs
-
-    @staticmethod
-    def _resample_once(layers: list[AugmentationLayer], x: Tensor, dice: list[Dice]) -> Tensor:
-        interpolation, padding = layers[0].resampling or ("bilinear", "zeros")
-        with full_precision(x):
-            maps = layers[0].maps(x, dice[0])
-            for layer, theirs in zip(layers[1:], dice[1:], strict=True):
-                maps = compose(maps, layer.maps(x, theirs), x)
-            return warp(x, maps, interpolation, padding)
+    def _resample_decided(
+        self, run: list[int], x: Tensor, awake: list[list[Weighed]], generator: Generator | None
+    ) -> Tensor:
+        """View samples under the only word that is awake in each layer of a run."""
+        chosen = [awake[index][0] for index in run]
+        maps = [
+            word.map(x, magnitude, word.roll(x, generator))
+            for word, _, magnitude in chosen
+            if isinstance(word, Affine)
+        ]
+        view = _resample(x, maps, resampling(chosen[0][0]))
+        weights = [
+            weight
+            for index, (_, weight, _) in zip(run, chosen, strict=True)
+            if len(self[index].transforms) > 1
+        ]
+        return view * torch.stack(weights).prod().to(x.dtype) if weights else view
 
     def __iter__(self) -> Iterator[AugmentationLayer]:
         return iter(self.layers)  # type: ignore[arg-type]
@@ -94,6 +105,27 @@ class AugmentationModule(nn.Module):
 
     def __repr__(self) -> str:
         return "\n".join(layer.sentence() for layer in self)
+
+
+def _lone_map(awake: list[Weighed]) -> Resampling | None:
+    """Tell how a layer resamples, if the words that are awake are one affine map."""
+    return resampling(awake[0][0]) if len(awake) == 1 else None
+
+
+def _runs(resamplings: list[Resampling | None]) -> list[list[int]]:
+    """Give the numbers of the layers in order, those together that resample alike."""
+    runs: list[list[int]] = []
+    for index, how in enumerate(resamplings):
+        if index and how and how == resamplings[index - 1]:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return runs
+
+
+def _resample(x: Tensor, maps: list[Tensor], how: Resampling | None) -> Tensor:
+    interpolation, padding = how or ("bilinear", "zeros")
+    return warp(x, reduce(lambda a, b: compose(a, b, x), maps), interpolation, padding)
 
 
 def identity(x: Tensor, generator: Generator | None = None) -> Tensor:

@@ -76,24 +76,27 @@ class Task:
         seed: int | None = None,
         watch: Callable[[int, float], None] | None = None,
     ) -> "Trained":
-        """Train a trunk from scratch with an augmentation; keep what validates best.
+        """Train a trunk from scratch with an augmentation; keep what training keeps.
 
+        That is the net that validates best, where there is a patience; else the last.
         `watch` sees the validation score of each epoch, and may end it all by an exception.
         """
         metric = self.training.metric
         seed = self.seed if seed is None else seed
         splits = splits or self.splits
         with torch.random.fork_rng():
+            net = self.net(augment, seed)
             trainer = Trainer(
-                self.net(augment, seed), splits, self.training, Penalty(), seed, self.fabric
+                net, seldom_tested(splits), self.training, Penalty(), seed, self.fabric
             )
             for epoch, row in enumerate(trainer):
                 self.passes += len(splits.train.y)
                 if watch:
                     watch(epoch, row[f"valid_{metric}"])
             trainer.finish()
-        best = trainer.rows[trainer.best_epoch]
-        return Trained(trainer.net, best[f"valid_{metric}"], best[f"test_{metric}"])
+        kept = trainer.rows[trainer.best_epoch if self.training.patience else -1]
+        test = trainer.score(splits.test)
+        return Trained(trainer.net, kept[f"valid_{metric}"], test[metric])
 
     def batches(self, samples: Samples, order: Generator) -> Iterator[Samples]:
         """Go through samples once in a new order; the remainder of a last batch is left out."""
@@ -110,8 +113,13 @@ class Task:
         return (self._weights[y] * losses if self.training.balanced else losses).mean()
 
 
+def seldom_tested(splits: Splits) -> Splits:
+    """Leave one test sample, for a training whose test score is wanted of what was kept alone."""
+    return Splits(splits.train, splits.valid, Samples(*(each[:1] for each in splits.test)))
+
+
 class Trained(NamedTuple):
-    """A net, and its validation and test score where validation was best."""
+    """A net that was kept, and its validation and test score."""
 
     net: AugNet
     valid: float

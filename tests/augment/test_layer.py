@@ -26,7 +26,7 @@ from augnet.transforms import (
     TranslateY,
     words,
 )
-from augnet.transforms.geometry import warp
+from augnet.transforms.geometry import compose, warp
 
 
 def geometric(**settings):
@@ -347,14 +347,35 @@ def test_layers_of_one_affine_word_resample_once_in_training_too():
     x = inputs(IMAGES, batch=20, dtype=torch.float64)
     learning = module()
     view = learning(x, seeded(2))
-    torch.testing.assert_close(view, module().eval()(x, seeded(2)))
+    generator = seeded(2)
+    maps = [word.map(x, 0.4, word.roll(x, generator)) for word in (Rotate(), TranslateX())]
+    torch.testing.assert_close(view, warp(x, compose(*maps, x)))
     view.square().sum().backward()
     for layer in learning:
         assert layer.raw_magnitudes.grad.abs() > 0
 
     mixed = module(affine_layer(magnitude=0.4))  # a mixture is no map: it resamples by itself
-    assert [len(run) for run in mixed._runs()] == [2, 1]
-    assert [len(run) for run in mixed.eval()._runs()] == [3]
+    generator = seeded(2)
+    composed = module()(x, generator)
+    torch.testing.assert_close(mixed(x, seeded(2)), mixed[2](composed, generator))
+
+
+def test_layers_that_have_made_up_their_mind_resample_once_in_training():
+    layers = [affine_layer(magnitude=0.4) for _ in range(2)]
+    for layer in layers:
+        set_weights(layer, *[0.9998 if n == 2 else 1e-4 for n in range(len(layer.transforms))])
+    module, x = AugmentationModule(layers), inputs(IMAGES, batch=20, dtype=torch.float64)
+    generator = seeded(4)
+    awake = [layer.awake(x, generator) for layer in layers]
+    assert [len(words) for words in awake] == [1, 1], "another seed: no word is visited"
+    maps = [word.map(x, mu, word.roll(x, generator)) for ((word, _, mu),) in awake]
+    weight = layers[0].weights[2] * layers[1].weights[2]
+    view = module(x, seeded(4))
+    torch.testing.assert_close(view, weight * warp(x, compose(*maps, x)))
+    view.square().sum().backward()
+    for layer in layers:
+        assert layer.raw_magnitudes.grad[2].abs() > 0
+        assert layer.logits.grad.abs().sum() > 0
 
 
 def test_composed_layers_at_magnitude_zero_are_the_identity_exactly():

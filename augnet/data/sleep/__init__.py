@@ -13,7 +13,7 @@ import torch
 
 from augnet.data.sleep import sources, synthetic
 from augnet.data.sleep.faults import BadRecordingError, SkippedRecordingWarning
-from augnet.data.sleep.folds import NIGHTS, fold
+from augnet.data.sleep.folds import FOLDS, NIGHTS, fold
 from augnet.data.sleep.recording import Preprocessing, Standard, standardise
 from augnet.data.sleep.sources import Bad, Nights
 from augnet.data.sleep.synthetic import CHANNELS, Night
@@ -63,7 +63,8 @@ def load(
     if source == "synthetic":
         if tuple(channels) != CHANNELS:
             raise ValueError(f"synthetic nights have the channels {', '.join(CHANNELS)}")
-        found = _synthetic(sum(nights), windows, standard)
+        # As many as five folds need, whose test subjects differ.
+        found = _synthetic(max(sum(nights), FOLDS * nights[2]), windows, standard)
     else:
         found = _real(source, root, how, sum(nights), bad, cache)
     parts = fold(list(found), seed, nights)
