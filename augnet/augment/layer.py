@@ -128,7 +128,7 @@ class AugmentationLayer(nn.Module):
         Operators of words that act alike are summed before they act, and words of nil weight are
         left out now and then (see `tolerance` and `awake`). Else this equals `mix_plainly`.
         """
-        mixture, left_alone = torch.zeros_like(x), x.new_zeros(())
+        mixture = left_alone = x.new_zeros(())
         operators: dict[Callable[[Tensor, Tensor], Tensor], Tensor] = {}
         for transform, weight, magnitude in awake or self.awake(x, generator):
             weight = weight.to(x.dtype)
@@ -139,10 +139,13 @@ class AugmentationLayer(nn.Module):
                 operators[act] = operators[act] + operator if act in operators else operator
                 left_alone = left_alone + weight
             else:
-                mixture = mixture.addcmul(transform.replay(x, magnitude, noise), weight)
+                view = transform.replay(x, magnitude, noise)
+                mixture = mixture.addcmul(view, weight) if mixture.dim() else view * weight
+        if operators:
+            mixture = torch.addcmul(mixture, x, left_alone)
         for action, summed in operators.items():
             mixture = mixture + action(x, summed)
-        return mixture.addcmul(x, left_alone) if operators else mixture
+        return mixture
 
     def awake(self, x: Tensor, generator: Generator | None = None) -> list[Weighed]:
         """Give the words that a training pass computes: seldom those of nil weight."""
