@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from augnet.config import ConfigError
+from augnet.report import searches
 from augnet.report.claims import Judged
 from augnet.report.study import Study, load
 
@@ -31,7 +32,9 @@ def results(folder: Path) -> str:
     if not studies:
         raise ConfigError(f"no *-paper.json in {folder}")
     fair = [load(path) for path in sorted(folder.glob("*-fair*.json"))]
-    return "\n".join((INTRODUCTION, overview(studies), *map(section, [*studies, *fair])))
+    sections = [*map(section, [*studies, *fair])]
+    sections += [compared(searches.load(path)) for path in sorted(folder.glob("*-search.json"))]
+    return "\n".join((INTRODUCTION, overview(studies), *sections))
 
 
 def overview(studies: Sequence[Study]) -> str:
@@ -52,6 +55,20 @@ def _line(study: Study, judged: Judged) -> str:
 def _protocol(study: Study) -> str:
     """Say which settings, where they are not the paper's."""
     return "" if study.protocol == "paper" else f" (protocol {study.protocol}, not the paper's)"
+
+
+def compared(study: searches.Searched) -> str:
+    """Write what searches came to, and what they cost."""
+    commands = "\n".join(f"    {command}" for command in study.commands)
+    return "\n".join((
+        f"## {study.title} (protocol {study.protocol}, not the paper's)\n",
+        f"Data: {study.data}. Medians over folds, and all that they span. Passes are samples that "
+        "went forwards and backwards through the trunk, pretraining and retraining included.\n",
+        f"{study.table.markdown}",
+        *(f"{sentence}\n" for sentence in study.said),
+        f"{commands}\n",
+        f"commit {' or '.join(study.commits)}.\n",
+    ))  # fmt: skip
 
 
 def section(study: Study) -> str:

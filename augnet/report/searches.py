@@ -1,21 +1,26 @@
 """Search directories become a page: accuracy against time and against passes (figures 5b, B.10)."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from statistics import median
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from augnet.config import ConfigError, read
-from augnet.report.figures.searches import Curve, against, at, improvement
+from augnet.report.figures.searches import Curve, against, improvement
 from augnet.report.figures.style import svg
 from augnet.report.html import render
 from augnet.report.tables import Table
 from augnet.report.wording import spread
 
 REFERENCE = "adda"  # with which the paper compares, fold by fold
+BILEVEL = ("adda", "cadda", "dada")
 PLAIN = "none"  # the variant without augmentation
+OURS = "augnet"
 
 Curves: TypeAlias = Mapping[str, Mapping[int, Curve]]  # by method and seed
 
@@ -27,7 +32,13 @@ class Searched(NamedTuple):
     protocol: str
     data: str
     metric: str
+    commits: list[str]
     curves: dict[str, dict[int, Curve]]
+
+    @property
+    def title(self) -> str:
+        """The headline."""
+        return f"{read(self.experiment).title}: searches"
 
     @property
     def budget(self) -> float:
@@ -41,20 +52,122 @@ class Searched(NamedTuple):
     @property
     def table(self) -> Table:
         """Say what each method came to, and what it took."""
-        columns = ("method", "folds", f"{self.metric} at the end", "best fold by fold over none",
-                   "passes", "seconds")  # fmt: skip
+        columns = ("method", "folds", f"{self.metric} at the end", "fold by fold",
+                   f"thousand passes to the end of {OURS}", "in all", "seconds")  # fmt: skip
         rows = []
         for method, seeds in self.curves.items():
-            last = [curve.test[-1] for curve in seeds.values()]
             rows.append((
                 method,
                 str(len(seeds)),
-                spread(last),
+                spread([curve.test[-1] for curve in seeds.values()]),
                 beats(self.curves, method),
-                spread([curve.passes[-1] for curve in seeds.values()]),
+                spread([passes / 1000 for passes in catches_up(self.curves, method)]),
+                spread([curve.passes[-1] / 1000 for curve in seeds.values()]),
                 spread([curve.seconds[-1] for curve in seeds.values()]),
             ))  # fmt: skip
         return Table(columns, rows)
+
+    @property
+    def said(self) -> list[str]:
+        """Say in sentences how AugNet compares with bilevel searches, and what is no better."""
+        ours = sorted(method for method in self.curves if method.startswith(OURS))
+        found = [sentence for name in ours if (sentence := race(self.curves, name))]
+        worse = [
+            method
+            for method, seeds in self.curves.items()
+            if method != PLAIN and _mean(seeds) <= _mean(self.curves.get(PLAIN, {}))
+        ]
+        if worse:
+            found.append(f"On average no better than no augmentation: {', '.join(worse)}.")
+        return found
+
+    @property
+    def commands(self) -> list[str]:
+        """What makes all of it again."""
+        return [
+            f"augnet search {method} {self.experiment} --protocol {self.protocol} "
+            f"--seeds {1 + max(seeds)}"
+            for method, seeds in self.curves.items()
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """Give it as JSON, from which all can be drawn again."""
+        return {
+            "experiment": self.experiment,
+            "protocol": self.protocol,
+            "data": self.data,
+            "metric": self.metric,
+            "commits": self.commits,
+            "commands": self.commands,
+            "budget": self.budget,
+            "curves": {
+                method: {seed: _steps(curve) for seed, curve in seeds.items()}
+                for method, seeds in self.curves.items()
+            },
+        }
+
+
+def _mean(seeds: Mapping[int, Curve]) -> float:
+    return float(np.mean([curve.test[-1] for curve in seeds.values()])) if seeds else -math.inf
+
+
+def _steps(curve: Curve) -> dict[str, list[float]]:
+    """Leave out points that say the same as their neighbours."""
+    test = curve.test.tolist()
+    inner = {n for n, (a, b) in enumerate(pairwise(test)) if a != b}
+    kept = sorted({0, len(test) - 1} | inner | {n + 1 for n in inner})
+    return {
+        "passes": [round(curve.passes[n]) for n in kept],
+        "seconds": [round(curve.seconds[n], 1) for n in kept],
+        "test": [round(test[n], 4) for n in kept],
+    }
+
+
+def load(path: Path) -> Searched:
+    """Read what a summary keeps."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        curves = {
+            method: {
+                int(seed): Curve(*(np.array(curve[key]) for key in Curve._fields))
+                for seed, curve in seeds.items()
+            }
+            for method, seeds in kept["curves"].items()
+        }
+        names = ("experiment", "protocol", "data", "metric", "commits")
+        return Searched(**{name: kept[name] for name in names}, curves=curves)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is no summary of searches: {error!r}") from None
+
+
+def reach(curve: Curve, score: float) -> float:
+    """Give the passes after which a score is there; infinity is never."""
+    there = np.flatnonzero(curve.test >= score)
+    return float(curve.passes[there[0]]) if len(there) else math.inf
+
+
+def race(curves: Curves, name: str) -> str:
+    """Say how soon a method has its final score, and which bilevel search is first to have it."""
+    end = {seed: curve.test[-1] for seed, curve in curves[name].items()}
+    soonest = {
+        method: median(reach(curves[method][seed], end[seed]) for seed in common)
+        for method in (name, *BILEVEL)
+        if (common := set(curves.get(method, ())) & set(end))
+    }
+    mine, first = soonest.pop(name), min(soonest, key=soonest.__getitem__, default="")
+    if not first:
+        return ""
+    said = f"{name} has its final score after {mine:.0f} passes (median over folds); "
+    if math.isinf(soonest[first]):
+        return f"{said}{', '.join(soonest)} in more than half of the folds never."
+    part = mine / soonest[first]
+    return f"{said}{first}, first of the bilevel searches, after {soonest[first]:.0f}: {part:.2f}."
+
+
+def catches_up(curves: Curves, method: str) -> list[float]:
+    """Give, fold by fold, the passes after which a method has the final score of AugNet."""
+    ours = curves.get(OURS, {})
+    return [reach(curves[method][s], ours[s].test[-1]) for s in curves[method] if s in ours]
 
 
 def beats(curves: Curves, method: str) -> str:
@@ -63,7 +176,7 @@ def beats(curves: Curves, method: str) -> str:
     if method == PLAIN or not common:
         return "-"
     better = [curves[method][s].test[-1] > curves[PLAIN][s].test[-1] for s in common]
-    return f"better in {sum(better)} of {len(better)}"
+    return f"over none in {sum(better)} of {len(better)}"
 
 
 def find(paths: Iterable[Path]) -> list[Searched]:
@@ -78,9 +191,12 @@ def find(paths: Iterable[Path]) -> list[Searched]:
             rows = [json.loads(line) for line in text.splitlines()]
             key = (config["experiment"], config["protocol"])
             metric = config["train"]["metric"].replace("_", " ")
-            study = found.setdefault(key, Searched(*key, made["data"], metric, {}))
+            study = found.setdefault(key, Searched(*key, made["data"], metric, [], {}))
             if study.data != made["data"]:
                 raise ConfigError(f"{file} is of other data than the rest: {made['data']}")
+            commit = made.get("versions", {}).get("commit")
+            if commit and commit not in study.commits:
+                study.commits.append(commit)
             if rows:
                 study.curves.setdefault(made["method"], {})[made["seed"]] = Curve.of(rows)
         except (ValueError, KeyError, TypeError) as error:
@@ -108,23 +224,9 @@ def write(studies: Sequence[Searched], out: Path) -> list[Path]:
             for n, (title, figure) in enumerate(figures.items())
             if figure
         }
-        title = f"{read(study.experiment).title}: searches"
-        page = render("report/searches.html", title=title, study=study, figures=drawn)
+        page = render("report/searches.html", title=study.title, study=study, figures=drawn)
         (out / f"{label}.html").write_text(page, encoding="utf-8")
-        summary = {
-            "experiment": study.experiment,
-            "protocol": study.protocol,
-            "data": study.data,
-            "budget": study.budget,
-            "test": {
-                method: {seed: round(at(curve, study.budget), 4) for seed, curve in seeds.items()}
-                for method, seeds in study.curves.items()
-            },
-            "end": {
-                method: round(float(np.median([c.test[-1] for c in seeds.values()])), 4)
-                for method, seeds in study.curves.items()
-            },
-        }
-        (out / f"{label}.json").write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+        text = json.dumps(study.summary()) + "\n"
+        (out / f"{label}.json").write_text(text, "utf-8")
         pages.append(out / f"{label}.html")
     return pages

@@ -6,8 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from augnet.cli import app
-from augnet.config import read, resolve
+from augnet.config import ConfigError, read, resolve
 from augnet.report.figures.searches import Curve, at, improvement
+from augnet.report.searches import load, reach
 
 TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=1", "net.copies=1",
         "search.options.adda.epochs=1", "search.options.autoaugment.trials=1"]  # fmt: skip
@@ -60,12 +61,22 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
     page = (tmp_path / "report" / "sleep-small-search.html").read_text()
     assert "nights of nobody" in page
     assert page.count("<svg") == 3
-    assert page.count("better in 2 of 2") == 2
+    assert page.count("over none in 2 of 2") == 2
+    assert (
+        "augnet has its final score after 160 passes (median over folds); adda in more than half"
+        in page
+    )
     kept = json.loads((tmp_path / "report" / "sleep-small-search.json").read_text())
     assert kept["budget"] == 112
-    assert kept["test"]["adda"] == {"0": 0.6, "1": 0.6}
-    assert kept["test"]["augnet"]["0"] == pytest.approx(0.7, abs=0.001)
-    assert kept["test"]["none"]["0"] == 0.5
+    again = load(tmp_path / "report" / "sleep-small-search.json")
+    tests = {method: at(seeds[0], kept["budget"]) for method, seeds in again.curves.items()}
+    assert tests == pytest.approx({"adda": 0.6, "augnet": 0.7, "none": 0.5}, abs=0.001)
+    assert again.commands[0] == "augnet search adda sleep --protocol small --seeds 2"
+    assert reach(again.curves["adda"][0], 0.65) == 200
+    assert reach(again.curves["none"][0], 0.65) == float("inf")
+    (tmp_path / "cut.json").write_text("{}")
+    with pytest.raises(ConfigError, match="no summary of searches"):
+        load(tmp_path / "cut.json")
 
 
 @pytest.mark.parametrize(
