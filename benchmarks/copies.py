@@ -23,7 +23,8 @@ from torch import nn
 
 from augnet import AugmentationLayer, AugNet, invariance, summary, words
 from augnet.data import mario, sinusoids
-from augnet.data.splits import Splits
+from augnet.data.splits import Samples, Splits
+from augnet.learn.trunks import default_trunk
 from augnet.trunk import MLP, MarioCNN, SinusoidCNN
 
 RESULTS = Path(__file__).parents[1] / "results" / "copies.json"
@@ -45,6 +46,19 @@ def mario_iggy() -> Setting:
     return mario.load(0), MarioCNN(width=8), partial(MarioCNN, width=16), true, 1, 1e-3
 
 
+def digits() -> Setting:
+    """Give scikit-learn's digits, easy and hard ones, and turns that they bear."""
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    x = torch.from_numpy(bunch.images).float()[:, None] / 16
+    y = torch.from_numpy(bunch.target).long()
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
+    parts = (Samples(x[rows], y[rows]) for rows in order.split((500, 400, 897)))
+    trunk = partial(default_trunk, (1, 8, 8), 10)
+    return Splits(*parts), trunk(width=4), trunk, {"word": "rotate", "limit": 40.0}, 30, 3e-3
+
+
 def train(net: AugNet, data: Splits, epochs: int, lr: float) -> None:
     """Train the trunk on augmented batches."""
     optimiser = torch.optim.Adam(net.trunk.parameters(), lr=lr)
@@ -57,7 +71,7 @@ def train(net: AugNet, data: Splits, epochs: int, lr: float) -> None:
 
 
 @torch.no_grad()
-def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3, most: int = 200) -> list[dict]:
+def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3, most: int = 1000) -> list[dict]:
     """Measure invariance and accuracy against the number of copies, for both ways to draw them."""
     (word,) = words(true)
     x, y = data.test.x[:most], data.test.y[:most]
@@ -81,7 +95,7 @@ def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3, most: int = 200
 
 
 @torch.no_grad()
-def adaptive(net: AugNet, data: Splits, most: int = 200, seeds: int = 3) -> list[dict]:
+def adaptive(net: AugNet, data: Splits, most: int = 1000, seeds: int = 3) -> list[dict]:
     """Measure accuracy against the copies that were made, at most twenty of a sample."""
     x, y = data.test.x[:most], data.test.y[:most]
     net.copies, net.sampling = COPIES[-1], "independent"
@@ -180,7 +194,7 @@ def answers(net: AugNet, data: Splits, true: dict, points: int = 401, most: int 
     }
 
 
-SETTINGS = {"capacity": capacity, "mario-iggy": mario_iggy}
+SETTINGS = {"capacity": capacity, "mario-iggy": mario_iggy, "digits": digits}
 
 
 def measure(name: str) -> Iterator[tuple[str, object]]:
