@@ -151,7 +151,8 @@ def trained(config: Config, seed: int) -> Iterator[Point]:
     """
     net, splits = build(config, seed)
     fabric = Fabric(accelerator="auto", devices=1)
-    training = (config.train, config.penalty, seed, fabric, config.scores)
+    scores = config.scores.model_copy(update={"invariance": []})  # nobody asks for it here
+    training = (config.train, config.penalty, seed, fabric, scores)
     trainer = Trainer(net, seldom_tested(splits), *training)
     metric, seconds, test = config.train.metric, 0.0, 0.0
     epochs = iter(trainer)

@@ -43,6 +43,18 @@ def test_methods_are_searched_and_not_searched_again(tmp_path):
     assert "not this search's" in said
 
 
+@pytest.mark.usefixtures("made_up_cifar")
+def test_images_are_searched_too(tmp_path):
+    changes = ("data.sizes=[48,16,16]", "train.epochs=1", "trunk.width=2",
+               "search.options.dada.epochs=1")  # fmt: skip
+    options = [part for change in changes for part in ("--set", change)]
+    where = ("--protocol", "fair+small", "--out", tmp_path)
+    for method in ("dada", "augnet"):
+        code, said = augnet("search", method, "cifar10", *where, *options)
+        assert code == 0, said
+        assert f"{method}, seed 0" in said.replace("\n", " ")
+
+
 def test_the_page_compares_methods_and_says_which_data(tmp_path):
     config = resolve("sleep", read("sleep"), "augnet", protocol="small").model_dump(mode="json")
     for method, rows in {
