@@ -447,3 +447,13 @@ def test_the_net_keeps_only_what_costs_it_nothing(monkeypatch, flip, beyond, exp
     assert composition._largest() == expected
     composition._set(expected)
     assert [layer.magnitudes.item() for layer in composition.net.augment] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("layers", [None, [["sign-flip"]]])
+def test_the_net_is_trained_for_as_long_as_was_planned(layers):
+    x, y = (torch.cat([part] * 8) for part in steps())
+    learning = Learning(x, y, "sign-flip", layers=layers, budget=1)
+    rows = list(learning)
+    assert learning.built.done == learning.built.steps < len(x) // 2 // 64
+    assert learning.built.optimiser.param_groups[0]["lr"] < 1e-3  # and not on its way up again
+    assert rows[-1]["done"] == 1

@@ -70,7 +70,7 @@ class Composition:
             rows = rows.to(self.data.x.device)
             order = rows[permutation(self.data.x, len(rows), self.generator)]
             batches = [part for part in order.split(BATCH) if len(part) > 1]
-            total = self.data.x.new_zeros(())
+            losses = []
             self.net.train()
             for part in batches:
                 one_cycle(self.optimiser, 2e-3, self.done / self.steps)
@@ -87,10 +87,12 @@ class Composition:
                 self.optimiser.zero_grad()
                 loss.backward()
                 self.optimiser.step()
-                total += loss.detach() / len(batches)
+                losses.append(loss.detach())
                 self.done += 1
                 self.steps = clock.steps(self.done, self.steps, seconds)
-            row: Row = {"phase": "net", "epoch": epoch, "loss": total.item()}
+                if self.done >= self.steps:
+                    break
+            row: Row = {"phase": "net", "epoch": epoch, "loss": torch.stack(losses).mean().item()}
             row["done"] = PART + (1 - PART) * min(1.0, self.done / self.steps)
             for word, factor in zip(self.words, self.factors, strict=True):
                 row[f"{word.name} factor"] = factor

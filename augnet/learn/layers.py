@@ -65,7 +65,7 @@ class SelectiveLayers:
             self.net.train()
             order = permutation(self.data.x, len(self.data.x), self.generator)
             batches = [rows for rows in order.split(BATCH) if len(rows) > 1]
-            total = self.data.x.new_zeros(())
+            losses = []
             for rows in batches:
                 one_cycle(self.optimiser, 2e-3, self.done / self.steps)
                 x, y = self.data.x[rows], self.data.y[rows]
@@ -76,10 +76,12 @@ class SelectiveLayers:
                 loss.backward()
                 self.optimiser.step()
                 self.choice.step()
-                total += task.detach() / len(batches)
+                losses.append(task.detach())
                 self.done += 1
                 self.steps = clock.steps(self.done, self.steps, seconds)
-            row: Row = {"phase": "layers", "epoch": epoch, "loss": total.item()}
+                if self.done >= self.steps:
+                    break
+            row: Row = {"phase": "layers", "epoch": epoch, "loss": torch.stack(losses).mean().item()}
             row["done"] = PART + (1 - PART) * min(1.0, self.done / self.steps)
             for number, layer in enumerate(self.augment, start=1):
                 for word, weight in zip(layer.transforms, layer.weights.tolist(), strict=True):
