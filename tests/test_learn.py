@@ -457,3 +457,21 @@ def test_the_net_is_trained_for_as_long_as_was_planned(layers):
     assert learning.built.done == learning.built.steps < len(x) // 2 // 64
     assert learning.built.optimiser.param_groups[0]["lr"] < 1e-3  # and not on its way up again
     assert rows[-1]["done"] == 1
+
+
+def test_the_net_is_trained_on_all_samples_once_its_ranges_are_chosen(monkeypatch):
+    learning = Learning(*steps(1280), "sign-flip", budget=1)
+    others, trained = learning.data.x[learning.data.held_out], []
+    list(learning.profile.fit(1))
+    learning.answers = learning.profile.verdicts()
+    built = learning.built = learning._build()
+    forward = AugNet.forward
+
+    def watched(self, given, dice):
+        if self.training:
+            trained.append(bool((given[:, None] == others).all(-1).any()))
+        return forward(self, given, dice)
+
+    monkeypatch.setattr(AugNet, "forward", watched)
+    list(built.fit(6, 1))
+    assert trained == [False] * 3 + [True] * 3

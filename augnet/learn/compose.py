@@ -90,7 +90,7 @@ class Composition:
                 losses.append(loss.detach())
                 self.done += 1
                 self.steps = clock.steps(self.done, self.steps, seconds)
-                if self.done >= self.steps:
+                if self.done == self.search or self.done >= self.steps:
                     break
             row: Row = {"phase": "net", "epoch": epoch, "loss": torch.stack(losses).mean().item()}
             row["done"] = PART + (1 - PART) * min(1.0, self.done / self.steps)
