@@ -1,6 +1,7 @@
 """learn finds what leaves the label alone, says so, and refuses what it cannot use."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -475,3 +476,15 @@ def test_the_net_is_trained_on_all_samples_once_its_ranges_are_chosen(monkeypatc
     monkeypatch.setattr(AugNet, "forward", watched)
     list(built.fit(6, 1))
     assert trained == [False] * 3 + [True] * 3
+
+
+def test_every_word_is_trained_on_though_there_are_more_words_than_samples(monkeypatch):
+    x, y = torch.rand(16, 3, 8, 8, generator=generator()), torch.arange(16) % 2
+    learning = Learning(x, y)
+    dosed = set()
+    module = sys.modules["augnet.learn.profile"]
+    monkeypatch.setattr(module, "dose", lambda word, x, *_: dosed.add(word) or x)
+    assert len(learning.words) > 2 * len(learning.data.fitted)
+    for learning.profile.done in range(8):
+        learning.profile._loss(learning.data.fitted)
+    assert dosed == set(learning.words)

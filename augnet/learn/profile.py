@@ -134,7 +134,9 @@ class Profile:
         """Give each sample one word, or none, at a dose of its own, and compare with its label."""
         x, y = self.data.x[rows], self.data.y[rows]
         count = len(self.words) + 1
-        choice = permutation(x, len(x), self.generator) % count
+        # Where there are fewer samples than words, words take turns.
+        turn = self.done * len(x) if len(x) < count else 0
+        choice = (permutation(x, len(x), self.generator) + turn) % count
         groups, _ = grouped(choice, count)
         views = [x[groups[0]]]
         with full_precision(x):
