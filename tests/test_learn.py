@@ -488,3 +488,22 @@ def test_every_word_is_trained_on_though_there_are_more_words_than_samples(monke
     for learning.profile.done in range(8):
         learning.profile._loss(learning.data.fitted)
     assert dosed == set(learning.words)
+
+
+def test_a_class_of_which_nothing_is_measured_is_no_crash():
+    y = (torch.arange(4000) < 4).long()
+    x = 2.0 * y[:, None] - 1 + torch.randn(4000, 2, generator=generator())
+    learning = Learning(x, y, "sign-flip")
+    others = torch.tensor([row for row in learning.data.held_out.tolist() if row >= 4])
+    learning.data.held_out.copy_(others[torch.arange(len(y) // 2) % len(others)])
+    learning.data.fitted.copy_(learning.data.held_out)
+    assert len(learning.profile.verdicts()) == 1
+
+
+def test_a_class_of_which_nothing_is_measured_has_no_border():
+    parts = torch.linspace(0, 0.99, 8).repeat(20, 1)
+    labels = torch.zeros(20, dtype=torch.long)
+    scores = torch.tensor([0.0, 1.0]).expand(20, 8, 2)  # all are taken for the other class
+    readings = Readings(parts, torch.ones(20, 8), torch.ones(20, 8), torch.zeros(20), 1.0, False,
+                        labels, scores, torch.zeros(20, 2))  # fmt: skip
+    assert readings.borders(torch.ones(1, 20)) is None

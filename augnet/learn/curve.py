@@ -144,7 +144,8 @@ class Readings:
                 answers = everything[rows & far]
                 counts = answers.bincount() if len(answers) else answers
                 for other, count in enumerate(counts.tolist()):
-                    if other != own and count >= CLEAR * len(answers):
+                    clear = other != own and count >= CLEAR * len(answers)
+                    if clear and (self.labels == other).any():  # else nobody knows where it is
                         yield own, other, sign, rows.to(self.parts.dtype)
 
     def _binned(self, values: Tensor, rows: Tensor, weights: Tensor) -> Points:

@@ -192,7 +192,8 @@ class Meter:
         x, y = self.data.x[rows], self.data.y[rows]
         before = self.errors(x, y)
         if self.data.classes:  # where much is lost already, less may be added
-            chance = 1 - float(y.bincount().max()) / len(y)
+            # None of a rare class may be among them.
+            chance = max(1.0, len(y) - float(y.bincount().max())) / len(y)
             left = max(0.25, 1 - float(before[0].mean()) / chance)
             self.tolerance, self.coin = left * TOLERANCE[0], left * COIN[0]
         # The bootstrap: other samples could have come, so each gets a random weight.
