@@ -24,7 +24,8 @@ import augnet
 from augnet.augment import ByClass, Policy
 from augnet.checks import nearest
 from augnet.config import Config, ConfigError
-from augnet.data import DATASETS, Samples, describe
+from augnet.data import DATASETS, Samples, Splits, describe
+from augnet.net import AugNet
 from augnet.run import build, commit, make
 from augnet.search import SEARCHES
 from augnet.search.space import as_table, vocabulary
@@ -71,10 +72,10 @@ class SearchDirectory:
         self.check()
         if self.finished:
             return
+        found = self._points(storage)  # which refuses mistakes before anything is written
         self.path.mkdir(parents=True, exist_ok=True)
         self._write("search.json", [self._describe()])
         lines = self._resumable() if self.method in SEARCHES else []
-        found = self._points(storage)
         for point in found:
             lines.append(_as_row(point))
             self._write("points.jsonl", lines)
@@ -83,14 +84,15 @@ class SearchDirectory:
 
     def _points(self, storage: str | None) -> Iterator[Point]:
         if self.method not in SEARCHES:
-            return trained(self.config, self.seed)
+            return trained(self.config, self.seed, *build(self.config, self.seed))
         options = dict(self.config.search.options.get(self.method, {}))
         known = inspect.signature(SEARCHES[self.method]).parameters
-        for key in options:
+        for key, value in options.items():
+            where = f"search.options.{self.method}.{key}"
             if key not in known or key in ("task", "storage", "study"):
-                where = f"search.options.{self.method}.{key}"
                 names = [name for name in known if name not in ("task", "storage", "study")]
                 raise ConfigError(f"unknown key {where!r}{nearest(key, names)}")
+            _check(where, value, known[key].annotation)
         if "storage" in known:
             name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
             local = f"sqlite:///{self.path / 'study.db'}"
@@ -124,6 +126,14 @@ class SearchDirectory:
         draft.replace(self.path / name)
 
 
+def _check(where: str, value: Any, kind: type) -> None:
+    """Refuse what is no number where a number is wanted, or none above zero."""
+    taken = {int: (int,), float: (int, float), bool: (bool,)}[kind]
+    if type(value) not in taken or (kind is not bool and not value > 0):
+        wanted = {int: "a whole number from 1", float: "a number above 0", bool: "true or false"}
+        raise ConfigError(f"{where} takes {wanted[kind]}; got {value!r}")
+
+
 def task(config: Config, seed: int) -> Task:
     """Make the task of an experiment: its words are those of its layers, each once."""
     arguments = config.augment.arguments
@@ -144,12 +154,11 @@ def task(config: Config, seed: int) -> Task:
     )
 
 
-def trained(config: Config, seed: int) -> Iterator[Point]:
+def trained(config: Config, seed: int, net: AugNet, splits: Splits) -> Iterator[Point]:
     """Train a variant end to end: the point of each epoch is the best epoch so far.
 
     The clock stands while the test set is looked at.
     """
-    net, splits = build(config, seed)
     fabric = Fabric(accelerator="auto", devices=1)
     scores = config.scores.model_copy(update={"invariance": []})  # nobody asks for it here
     training = (config.train, config.penalty, seed, fabric, scores)

@@ -97,6 +97,9 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
         (["addo", "sleep"], "unknown search 'addo': did you mean 'adda'"),
         (["adda", "slep"], "unknown experiment"),
         (["adda", "sleep", "--set", "search.options.adda.epoch=1"], "did you mean 'epochs'"),
+        (["adda", "sleep", "--set", "search.options.adda.epochs='x'"], "a whole number from 1"),
+        (["adda", "sleep", "--set", "search.options.adda.pause=0"], "a whole number from 1"),
+        (["none", "sleep", "--set", "data.windows=0"], "asked for 0"),
         (["adda", "sleep", "--storage", "sqlite:///x.db"], "--storage is for searches by trials"),
         (["adda", "sleep", "--variant", "none", "--protocol", "small"], "words of layers"),
     ],
@@ -105,6 +108,7 @@ def test_mistakes_are_explained(words, message, tmp_path):
     code, said = augnet("search", *words, "--out", tmp_path)
     assert code == 2
     assert message in said.replace("\n", " ")
+    assert not list(tmp_path.iterdir())  # nothing is in the way of the command without the mistake
 
 
 def curve(*points):
