@@ -81,7 +81,11 @@ class SelectiveLayers:
                 self.steps = clock.steps(self.done, self.steps, seconds)
                 if self.done >= self.steps:
                     break
-            row: Row = {"phase": "layers", "epoch": epoch, "loss": torch.stack(losses).mean().item()}
+            row: Row = {
+                "phase": "layers",
+                "epoch": epoch,
+                "loss": torch.stack(losses).mean().item(),
+            }
             row["done"] = PART + (1 - PART) * min(1.0, self.done / self.steps)
             for number, layer in enumerate(self.augment, start=1):
                 for word, weight in zip(layer.transforms, layer.weights.tolist(), strict=True):
