@@ -83,6 +83,9 @@ class Draw:
         tossed = coin > 1 - odds
         second = _inside(uniform(gates, gates.shape, dice))
         likely = torch.where(tossed, 1 - odds + second * odds, second * (1 - odds))
+        # Only the gates of the pair are drawn with it: nothing is given of the others.
+        mine = torch.arange(len(gates), device=gates.device)[:, None] == index
+        likely = torch.where(mine, likely, coin)
 
         self.pair = int(index)
         self.used = tossed[self.pair].tolist()

@@ -65,3 +65,11 @@ def test_relax_is_unbiased():
     truth = torch.autograd.grad(expected, parameters)
     for found, right in zip(total, truth, strict=True):
         assert (found - right).abs().max() < 0.1
+
+
+def test_nothing_is_given_of_gates_that_were_not_drawn():
+    policy = Pairs(task().words[:3])
+    draw = Draw(policy, torch.Generator().manual_seed(0))
+    free, given = (view[3:].reshape(3, 2) / view[:3, None] for view in (draw.relaxed, draw.given))
+    same = torch.isclose(free, given).all(1)
+    assert [bool(each) for each in same] == [pair != draw.pair for pair in range(3)]
