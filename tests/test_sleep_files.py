@@ -13,7 +13,7 @@ from augnet.data.sleep.cache import cached_night
 from augnet.data.sleep.header import read_header
 from augnet.data.sleep.hypnogram import read_hypnogram
 from augnet.data.sleep.recording import find_channel, read_night, read_signals
-from augnet.data.sleep.sources import mass, physionet
+from augnet.data.sleep.sources import dream, mass, physionet
 
 pytest.importorskip("mne")
 NAMES = (*sleep.CHANNELS, "A2")
@@ -284,3 +284,17 @@ def test_real_windows_are_loaded_by_subject(shared_data):
     assert splits.train.x.shape[1:] == (6, 3000)
     assert set(splits.train.y.tolist()) == {0, 1, 2, 3}
     assert splits.train.x.isfinite().all()
+
+
+def test_windows_of_dreams_are_standardised_by_subject(tmp_path):
+    channels = [*Preprocessing().channels, "A2"]
+    x = np.random.default_rng(0).normal(size=(4, 7, 3000))
+    x[2:] *= 100  # whose amplifier is another
+    found = {"x": x, "stage": [0, 1, 0, 1], "subject": list("aabb"), "channels": channels}
+    file = tmp_path / "dream.npz"
+    np.savez(file, uV_per_step=1.0, **found)
+    for night in dream(file, Preprocessing(standard="night")).values():
+        assert night().x.std() == pytest.approx(1, abs=1e-3)
+    np.savez(file, x=x)
+    with pytest.raises(BadRecordingError, match="lacks the arrays channels, stage"):
+        dream(file, Preprocessing())

@@ -116,6 +116,8 @@ def dream(root: Path, how: Preprocessing, merged: bool = True) -> Nights:
             parts: dict[str, Any] = {key: found[key] for key in found.files}
     except (OSError, ValueError) as error:
         raise BadRecordingError(file, f"is no readable .npz file ({error})") from None
+    if missing := {"x", "stage", "subject", "channels", "uV_per_step"} - set(parts):
+        raise BadRecordingError(file, f"lacks the arrays {', '.join(sorted(missing))}")
     names = [str(name) for name in parts["channels"]]
     for name in (*how.channels, *([how.reference] if how.reference else [])):
         if name not in names:
@@ -126,11 +128,10 @@ def dream(root: Path, how: Preprocessing, merged: bool = True) -> Nights:
         x = x - microvolts[:, [names.index(how.reference)]]
     known = np.array([0, 1, 2, 2, -1, 3] if merged else [0, 1, 2, 3, -1, 4])
     y, subjects = known[parts["stage"].astype(int)], parts["subject"].astype(str)
-    x = standardise(x, how.standard)
 
     def read(subject: str) -> Callable[[], Night]:
         mine = subjects == subject
-        return lambda: Night(x[mine], y[mine])
+        return lambda: Night(standardise(x[mine], how.standard), y[mine])
 
     return {str(subject): read(str(subject)) for subject in np.unique(subjects)}
 
