@@ -1,6 +1,7 @@
 """What `augnet learn` is told, checked, and kept beside what it finds."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -40,7 +41,7 @@ class Settings(BaseModel):
     @property
     def command(self) -> str:
         """The command that says this, but for layers, which are in a file."""
-        said = ["augnet learn", self.data]
+        said = ["augnet learn", shlex.quote(self.data)]
         if self.words:
             said.append(f"--words {','.join(str(word) for word in self.words)}")
         for name in (
@@ -57,9 +58,9 @@ class Settings(BaseModel):
         ):
             value = getattr(self, name)
             if value not in (None, type(self).model_fields[name].default):
-                said.append(f"--{name} {value}")
+                said.append(f"--{name} {shlex.quote(str(value))}")
         if self.channels:
-            said.append(f"--channels {','.join(self.channels)}")
+            said.append(f"--channels {shlex.quote(','.join(self.channels))}")
         return " ".join(said)
 
 
