@@ -107,6 +107,7 @@ class Job:
         except GeneratorExit:
             self.save()
             raise
+        self.save()  # examining takes a while too, and may be left
 
     def save(self) -> None:
         """Keep what there is."""

@@ -313,3 +313,18 @@ def test_scores_are_what_they_say(learned):
     y = torch.tensor([1.0, 2.0, 3.0])
     assert score(y, y) == 1
     assert score(torch.full((3,), 2.0), y) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_command_can_be_pasted():
+    said = Settings(data="my photos", column="the label", channels=("C3", "EEG Fpz")).command
+    assert said == "augnet learn 'my photos' --column 'the label' --channels 'C3,EEG Fpz'"
+
+
+def test_what_was_learned_is_kept_while_it_is_examined(tmp_path):
+    vectors(tmp_path / "d.npz")
+    rows = list(job(tmp_path))
+    again = job(tmp_path)  # the other was left before it had finished
+    assert again.begin().history == rows
+    assert list(again) == []
+    again.finish()
+    assert not (again.out / "state.pt").exists()
