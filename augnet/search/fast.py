@@ -76,7 +76,8 @@ def _answers(net: AugNet, x: Tensor) -> Tensor:
 def _part(task: Task, held_out: float, fold: int) -> Splits:
     """Hold out a share of every class of the training set, to stand for the validation set."""
     x, y = task.splits.train
-    order = torch.randperm(len(y), generator=Generator().manual_seed(1000 * task.seed + fold))
+    dice = Generator().manual_seed(1000 * task.seed + fold)
+    order = torch.randperm(len(y), generator=dice).to(y.device)
     held = torch.cat(
         [
             mine[: max(1, round(held_out * len(mine)))]
