@@ -128,9 +128,9 @@ class SearchDirectory:
 
 def _check(where: str, value: Any, kind: type) -> None:
     """Refuse what is no number where a number is wanted, or none above zero."""
-    taken: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), bool: (bool,)}[kind]
+    taken: tuple[type, ...] = {int: (int,), float: (int, float), bool: (bool,)}[kind]
     if type(value) not in taken or (kind is not bool and not value > 0):
-        wanted: dict[type, str] = {
+        wanted = {
             int: "a whole number from 1",
             float: "a number above 0",
             bool: "true or false",
