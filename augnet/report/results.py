@@ -77,7 +77,7 @@ def section(study: Study) -> str:
     commands = "\n".join(f"    {command}" for command in study.commands)
     return "\n".join((
         f"## {study.experiment.title}{_protocol(study)}\n",
-        f"{study.experiment.question} {study.outcome} {study.seeds} seeds.\n",
+        f"{study.experiment.question} {study.outcome} {study.seeds}.\n",
         *tables,
         f"{commands}\n",
         f"{study.made}.\n",

@@ -37,9 +37,14 @@ class Study(NamedTuple):
         return self.name if self.protocol == "ours" else f"{self.name}-{self.protocol}"
 
     @property
-    def seeds(self) -> int:
-        """How many seeds a variant has at most."""
-        return len({record.seed for record in self.records})
+    def seeds(self) -> str:
+        """How many seeds variants have, in words."""
+        mine: dict[str, set[int]] = {}
+        for record in self.records:
+            mine.setdefault(record.variant, set()).add(record.seed)
+        least, most = (pick(map(len, mine.values()), default=0) for pick in (min, max))
+        count = f"{most}" if least == most else f"{least} to {most}"
+        return f"{count} seed{'' if most == 1 else 's'}"
 
     @property
     def judged(self) -> list[Judged]:
