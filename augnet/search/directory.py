@@ -30,10 +30,12 @@ from augnet.run import build, commit, make
 from augnet.search import SEARCHES
 from augnet.search.space import as_table, vocabulary
 from augnet.search.task import Point, Task, points, seldom_tested
+from augnet.search.trials import refuse_others
 from augnet.train import Trainer
 from augnet.trunk import TRUNKS
 
 SCHEMA = 1
+GIVEN = ("task", "storage", "study", "settings")  # by us to searches, and no options
 
 
 class SearchDirectory:
@@ -89,14 +91,16 @@ class SearchDirectory:
         known = inspect.signature(SEARCHES[self.method]).parameters
         for key, value in options.items():
             where = f"search.options.{self.method}.{key}"
-            if key not in known or key in ("task", "storage", "study"):
-                names = [name for name in known if name not in ("task", "storage", "study")]
+            if key not in known or key in GIVEN:
+                names = [name for name in known if name not in GIVEN]
                 raise ConfigError(f"unknown key {where!r}{nearest(key, names)}")
             _check(where, value, known[key].annotation)
         if "storage" in known:
             name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
             local = f"sqlite:///{self.path / 'study.db'}"
-            options |= {"storage": storage or local, "study": name}
+            if storage:
+                refuse_others(storage, name, self.config)
+            options |= {"storage": storage or local, "study": name, "settings": self.config}
         elif storage:
             raise ConfigError(f"--storage is for searches by trials; {self.method} makes none")
         return points(partial(SEARCHES[self.method], **options), task(self.config, self.seed))

@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.augment import Policy
+from augnet.config import Config
 from augnet.data import Samples, Splits
 from augnet.net import AugNet
 from augnet.search.task import FORWARD, Task
@@ -27,6 +28,7 @@ def fast_autoaugment(
     top: int = 10,
     storage: str | None = None,
     study: str = "fast-autoaugment",
+    settings: Config | None = None,
 ) -> Iterator[Policy]:
     """Search each of some folds by trials; the sub-policies of the best are put together.
 
@@ -35,7 +37,9 @@ def fast_autoaugment(
     """
     parts = [_part(task, held_out, fold) for fold in range(folds)]
     nets = [task.train(splits=part, seed=task.seed + fold).net for fold, part in enumerate(parts)]
-    studies = [open_study(storage, f"{study}-{fold}", task.seed + fold) for fold in range(folds)]
+    studies = [
+        open_study(storage, f"{study}-{fold}", task.seed + fold, settings) for fold in range(folds)
+    ]
     for each in studies:
         account(each, task)
     while True:

@@ -1,12 +1,13 @@
 """Trials: a tree of Parzen estimators (Optuna) suggests policies, one process or many at a time.
 
 A study lives in a storage: a SQLite file, or a database that many machines share. What a killed
-search has tried is not tried again; what a trial cost is kept beside its value.
+search has tried is not tried again; what a trial cost is kept beside its value. The settings of
+who began a study are kept with it: a storage may be shared, trials of other settings may not.
 """
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import optuna
@@ -14,12 +15,14 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from augnet.augment import Policy, Step
+from augnet.config import Config, ConfigError
 from augnet.search.space import STEPS, SUBPOLICIES
 from augnet.search.task import Task
 from augnet.transforms import Transform
 
 OVER = (TrialState.COMPLETE, TrialState.PRUNED)
 FAILURES = 5  # in a row are not bad luck any more
+SETTINGS = "settings"  # the user attribute of a study that has them
 HEARTBEAT = 60  # seconds: who is silent for longer is gone, and its trial with it
 SURVIVABLE = (RuntimeError, ValueError, ArithmeticError)
 
@@ -41,8 +44,56 @@ def suggest(trial: Trial | FrozenTrial, words: list[Transform]) -> Policy:
     return Policy([[step(f"{s}.{k}") for k in range(STEPS)] for s in range(SUBPOLICIES)])
 
 
-def open_study(storage: str | None, name: str, seed: int) -> optuna.Study:
-    """Open a study, or begin it; only who began it has the seed's dice: others try other things."""
+def open_study(
+    storage: str | None, name: str, seed: int, settings: Config | None = None
+) -> optuna.Study:
+    """Open a study, or begin it; only who began it has the seed's dice: others try other things.
+
+    What it is begun with is kept. Trials that were made before that was so are nobody's.
+    """
+    study = _create(storage, name, seed)
+    if settings is None:
+        return study
+    if SETTINGS not in study.user_attrs and not study.get_trials(deepcopy=False):
+        study.set_user_attr(SETTINGS, settings.model_dump(mode="json"))
+    _insist(name, study.user_attrs.get(SETTINGS), settings)
+    return study
+
+
+def refuse_others(storage: str, name: str, settings: Config) -> None:
+    """Refuse a storage in which the study of this name, or a part of it, has other settings."""
+    for kept in optuna.get_all_study_summaries(storage, include_best_trial=False):
+        if kept.study_name == name or kept.study_name.startswith(f"{name}-"):
+            _insist(kept.study_name, kept.user_attrs.get(SETTINGS), settings)
+
+
+def _insist(name: str, kept: dict[str, Any] | None, settings: Config) -> None:
+    """Refuse settings that are not those a study was begun with, if these are known."""
+    if kept is None:
+        return
+    try:
+        same = Config(**kept) == settings
+    except (TypeError, ValueError):  # of a version that had other settings
+        same = False
+    if not same:
+        keys = ", ".join(_differences(kept, settings.model_dump(mode="json")))
+        raise ConfigError(
+            f"study {name!r} has trials of other settings ({keys}): choose another --storage, or "
+            "the settings that it was begun with"
+        )
+
+
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """Name the keys that differ, within tables too."""
+    for key in dict.fromkeys((*one, *other)):
+        mine, theirs = one.get(key), other.get(key)
+        if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+            yield from (f"{key}.{inner}" for inner in _differences(mine, theirs))
+        elif mine != theirs:
+            yield key
+
+
+def _create(storage: str | None, name: str, seed: int) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     settings: dict[str, Any] = {
         "study_name": name,

@@ -43,6 +43,16 @@ def test_methods_are_searched_and_not_searched_again(tmp_path):
     assert "not this search's" in said
 
 
+def test_a_shared_storage_keeps_searches_with_other_settings_apart(tmp_path):
+    shared = ("--storage", f"sqlite:///{tmp_path / 'shared.db'}")
+    code, said = search("autoaugment", tmp_path / "one", *shared)
+    assert code == 0, said
+    code, said = search("autoaugment", tmp_path / "two", *shared, "--set", "train.epochs=2")
+    assert code == 2
+    assert "trials of other settings (train.epochs)" in said.replace("\n", " ")
+    assert not (tmp_path / "two").exists()
+
+
 @pytest.mark.usefixtures("made_up_cifar")
 def test_images_are_searched_too(tmp_path):
     changes = ("data.sizes=[48,16,16]", "train.epochs=1", "trunk.width=2",

@@ -6,11 +6,19 @@ import optuna
 import pytest
 from planted import task
 
+from augnet.config import ConfigError, parse_change, read, resolve
 from augnet.search import metered
 from augnet.search.autoaugment import autoaugment
 from augnet.search.fast import fast_autoaugment
 from augnet.search.task import Task
-from augnet.search.trials import FAILURES, SearchError, best, over
+from augnet.search.trials import (
+    FAILURES,
+    SearchError,
+    best,
+    open_study,
+    over,
+    refuse_others,
+)
 
 
 @pytest.fixture
@@ -89,6 +97,34 @@ def test_two_processes_share_a_study(storage):
     done = over(study(storage))
     assert 6 <= len(done) <= 7  # the last one may have been begun twice
     assert len({str(trial.params) for trial in done}) == len(done)
+
+
+def settings(*changes):
+    changes = dict(map(parse_change, changes))
+    return resolve("sleep", read("sleep"), "augnet", protocol="small", changes=changes)
+
+
+def test_a_study_is_of_one_config(storage):
+    open_study(storage, "mine", 0, settings())
+    opened = open_study(storage, "mine", 0, settings())  # whoever else it is
+    assert opened.user_attrs["settings"]["experiment"] == "sleep"
+    other = settings("train.epochs=99", "data.windows=9")
+    for refuse in (lambda: open_study(storage, "mine", 0, other),
+                   lambda: refuse_others(storage, "mine", other)):  # fmt: skip
+        with pytest.raises(ConfigError, match=r"other settings \(data.windows, train.epochs\)"):
+            refuse()
+    open_study(storage, "mine-1", 0, other)  # of the fold of another
+    with pytest.raises(ConfigError, match="'mine-1' has trials of other settings"):
+        refuse_others(storage, "mine", settings())
+    refuse_others(storage, "min", other)
+
+
+def test_a_study_of_settings_that_nobody_kept_goes_on(storage):
+    old = optuna.create_study(study_name="old", storage=storage, direction="maximize")
+    old.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    for each in (settings(), settings("train.epochs=99")):
+        refuse_others(storage, "old", each)
+        assert len(over(open_study(storage, "old", 0, each))) == 1
 
 
 def test_fast_autoaugment_goes_on_too(storage):
