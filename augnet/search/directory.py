@@ -13,7 +13,6 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -103,7 +102,9 @@ class SearchDirectory:
             options |= {"storage": storage or local, "study": name, "settings": self.config}
         elif storage:
             raise ConfigError(f"--storage is for searches by trials; {self.method} makes none")
-        return points(partial(SEARCHES[self.method], **options), task(self.config, self.seed))
+        given = task(self.config, self.seed)
+        policies = SEARCHES[self.method](given, **options)  # now, so that it can refuse
+        return points(lambda _: policies, given)
 
     def _resumable(self) -> list[dict[str, Any]]:
         """Give the points so far, if the search goes on from them."""

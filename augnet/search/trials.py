@@ -5,6 +5,7 @@ search has tried is not tried again; what a trial cost is kept beside its value.
 who began a study are kept with it: a storage may be shared, trials of other settings may not.
 """
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import optuna
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from augnet.augment import Policy, Step
 from augnet.config import Config, ConfigError
@@ -62,9 +64,24 @@ def open_study(
 
 def refuse_others(storage: str, name: str, settings: Config) -> None:
     """Refuse a storage in which the study of this name, or a part of it, has other settings."""
-    for kept in optuna.get_all_study_summaries(storage, include_best_trial=False):
+    for kept in optuna.get_all_study_summaries(_opened(storage), include_best_trial=False):
         if kept.study_name == name or kept.study_name.startswith(f"{name}-"):
             _insist(kept.study_name, kept.user_attrs.get(SETTINGS), settings)
+
+
+def _opened(storage: str) -> RDBStorage:
+    """Open a storage, or say what is wrong with its address; passwords are not repeated."""
+    try:
+        with warnings.catch_warnings():
+            # Heartbeats may change in Optuna; what they do here is tested.
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            return RDBStorage(storage, heartbeat_interval=HEARTBEAT)
+    except (SQLAlchemyError, ImportError) as error:
+        raise ConfigError(
+            f"--storage {re.sub(r':[^:@/]*@', ':***@', storage)!r} cannot be opened "
+            f"({str(error).splitlines()[0]}): it takes the address of a database, such as "
+            "sqlite:///trials.db or postgresql://user@host/name"
+        ) from None
 
 
 def _insist(name: str, kept: dict[str, Any] | None, settings: Config) -> None:
@@ -101,10 +118,10 @@ def _create(storage: str | None, name: str, seed: int) -> optuna.Study:
         "pruner": optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
     }
     with warnings.catch_warnings():
-        # Heartbeats and lies to other processes may change in Optuna; what they do here is tested.
+        # Lies to other processes may change in Optuna; what they do here is tested.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         if storage is not None:
-            settings["storage"] = RDBStorage(storage, heartbeat_interval=HEARTBEAT)
+            settings["storage"] = _opened(storage)
         try:
             sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
             return optuna.create_study(**settings, sampler=sampler)

@@ -9,6 +9,7 @@ from augnet.cli import app
 from augnet.config import ConfigError, read, resolve
 from augnet.report.figures.searches import Curve, at, improvement
 from augnet.report.searches import load, reach
+from augnet.search import Task
 
 TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=1", "net.copies=1",
         "search.options.adda.epochs=1", "search.options.autoaugment.trials=1"]  # fmt: skip
@@ -111,6 +112,12 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
         (["adda", "sleep", "--set", "search.options.adda.pause=0"], "a whole number from 1"),
         (["none", "sleep", "--set", "data.windows=0"], "asked for 0"),
         (["adda", "sleep", "--storage", "sqlite:///x.db"], "--storage is for searches by trials"),
+        (["autoaugment", "sleep", "--storage", "nonsense://me:secret@x"], "me:***@x' cannot be op"),
+        (["fast-autoaugment", "sleep", "--storage", "x"], "such as sqlite:///trials.db"),
+        (
+            ["faster-autoaugment", "sleep", "--protocol", "small", "--set", "train.batch_size=1"],
+            "train.batch_size takes a whole number from 2",
+        ),
         (["adda", "sleep", "--variant", "none", "--protocol", "small"], "words of layers"),
     ],
 )
@@ -118,7 +125,18 @@ def test_mistakes_are_explained(words, message, tmp_path):
     code, said = augnet("search", *words, "--out", tmp_path)
     assert code == 2
     assert message in said.replace("\n", " ")
+    assert len(said.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())  # nothing is in the way of the command without the mistake
+
+
+def test_trials_that_all_fail_are_one_clear_line(tmp_path, monkeypatch):
+    def fails(self, *args, **kwargs):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Task, "train", fails)
+    code, said = search("autoaugment", tmp_path)
+    assert code == 2
+    assert said.startswith("augnet: 5 trials in a row failed in study")
 
 
 def curve(*points):

@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from augnet.data.own import DataError
-from augnet.own.verbs.screen import aside, console, one_clear_line, show
+from augnet.own.verbs.screen import MISTAKES, aside, console, one_clear_line, show
 
 Data = Annotated[
     Path,
@@ -59,7 +59,7 @@ def learn(
     from augnet.own.settings import Settings, layers_of
     from augnet.own.settings import budget as read_budget
 
-    with one_clear_line():
+    with one_clear_line(*MISTAKES):
         read_budget(budget)
         kinds: tuple[Literal["auto", "classes", "values"], ...] = ("auto", "classes", "values")
         if task not in kinds:
