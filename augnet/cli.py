@@ -147,10 +147,11 @@ def search(
 ) -> None:
     """Search a policy for an experiment, retraining now and then; searches by trials resume."""
     from augnet.search import SEARCHES
-    from augnet.search.directory import SearchDirectory
+    from augnet.search.directory import SearchDirectory, resumes
     from augnet.search.trials import SearchError
 
-    with one_clear_line(SearchError, interrupted="The same command goes on from the last epoch."):
+    goes_on = "goes on from the last trial" if resumes(method) else "begins this search again"
+    with one_clear_line(SearchError, interrupted=f"The same command {goes_on}."):
         experiment = config.read(name)
         if method not in SEARCHES and method not in experiment.variants:
             known = (*SEARCHES, *experiment.variants)

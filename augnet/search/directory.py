@@ -76,7 +76,7 @@ class SearchDirectory:
         found = self._points(storage)  # which refuses mistakes before anything is written
         self.path.mkdir(parents=True, exist_ok=True)
         self._write("search.json", [self._describe()])
-        lines = self._resumable() if self.method in SEARCHES else []
+        lines = self._resumable()
         for point in found:
             lines.append(_as_row(point))
             self._write("points.jsonl", lines)
@@ -94,7 +94,7 @@ class SearchDirectory:
                 names = [name for name in known if name not in GIVEN]
                 raise ConfigError(f"unknown key {where!r}{nearest(key, names)}")
             _check(where, value, known[key].annotation)
-        if "storage" in known:
+        if resumes(self.method):
             name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
             local = f"sqlite:///{self.path / 'study.db'}"
             if storage:
@@ -109,8 +109,7 @@ class SearchDirectory:
     def _resumable(self) -> list[dict[str, Any]]:
         """Give the points so far, if the search goes on from them."""
         file = self.path / "points.jsonl"
-        trials = "storage" in inspect.signature(SEARCHES[self.method]).parameters
-        if not (trials and file.exists()):
+        if not (resumes(self.method) and file.exists()):
             return []
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
@@ -129,6 +128,12 @@ class SearchDirectory:
         draft = self.path / f".{name}.{os.getpid()}"
         draft.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         draft.replace(self.path / name)
+
+
+def resumes(method: str) -> bool:
+    """Whether a killed search goes on from its study: those by trials do, others begin again."""
+    search = SEARCHES.get(method)
+    return search is not None and "storage" in inspect.signature(search).parameters
 
 
 def _check(where: str, value: Any, kind: type) -> None:

@@ -139,6 +139,25 @@ def test_trials_that_all_fail_are_one_clear_line(tmp_path, monkeypatch):
     assert said.startswith("augnet: 5 trials in a row failed in study")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["search", "adda", "sleep"], "begins this search again"),
+        (["search", "faster-autoaugment", "sleep"], "begins this search again"),
+        (["search", "none", "sleep"], "begins this search again"),  # a variant
+        (["search", "autoaugment", "sleep"], "goes on from the last trial"),
+        (["search", "fast-autoaugment", "sleep"], "goes on from the last trial"),
+        (["run", "sleep"], "goes on from the last epoch"),
+    ],
+)
+def test_ctrl_c_says_what_the_same_command_will_do(words, told, tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("augnet.config.read", interrupted)
+    assert augnet(*words, "--out", tmp_path) == (130, f"Interrupted. The same command {told}.\n")
+
+
 def curve(*points):
     return Curve.of([{"passes": p, "seconds": p, "valid": v, "test": t} for p, v, t in points])
 
