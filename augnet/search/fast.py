@@ -5,8 +5,10 @@ good if the trunk is right on views of the other part. No trunk is trained for a
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
+from optuna.trial import Trial
 from torch import Generator, Tensor
 
 from augnet.augment import Policy
@@ -40,8 +42,9 @@ def fast_autoaugment(
     studies = [
         open_study(storage, f"{study}-{fold}", task.seed + fold, settings) for fold in range(folds)
     ]
-    for each in studies:
-        account(each, task)
+    counted: list[set[int]] = [set() for _ in studies]
+    for each, numbers in zip(studies, counted, strict=True):
+        account(each, task, numbers)
     while True:
         done = min(len(over(each)) for each in studies)
         if done:
@@ -54,10 +57,14 @@ def fast_autoaugment(
             ])  # fmt: skip
         if done >= trials:
             return
-        for each, net, part in zip(studies, nets, parts, strict=True):
+        for each, net, part, numbers in zip(studies, nets, parts, counted, strict=True):
+            value = partial(_value, task, net, part.valid, views)
             for _ in range(min(pause, trials - len(over(each)))):
-                attempt(each, task, lambda trial, net=net, part=part: matched(  # type: ignore[misc]
-                    task, net, suggest(trial, task.all_words), part.valid, views))  # fmt: skip
+                attempt(each, task, value, numbers)
+
+
+def _value(task: Task, net: AugNet, samples: Samples, views: int, trial: Trial) -> float:
+    return matched(task, net, suggest(trial, task.all_words), samples, views)
 
 
 @torch.no_grad()

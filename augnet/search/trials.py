@@ -23,6 +23,7 @@ from augnet.search.task import Task
 from augnet.transforms import Transform
 
 OVER = (TrialState.COMPLETE, TrialState.PRUNED)
+SPENT = (*OVER, TrialState.FAIL)  # on which something was spent, whatever came of it
 FAILURES = 5  # in a row are not bad luck any more
 SETTINGS = "settings"  # the user attribute of a study that has them
 HEARTBEAT = 60  # seconds: who is silent for longer is gone, and its trial with it
@@ -141,10 +142,16 @@ def best(study: optuna.Study, count: int = 1) -> list[FrozenTrial]:
     return sorted(done, key=lambda trial: -float(trial.value or 0.0))[:count]
 
 
-def attempt(study: optuna.Study, task: Task, value: Callable[[Trial], float]) -> None:
-    """Make one trial; what fails is noted as failed, and only failure upon failure is an error."""
+def attempt(
+    study: optuna.Study, task: Task, value: Callable[[Trial], float], counted: set[int]
+) -> None:
+    """Make one trial; what fails is noted as failed, and only failure upon failure is an error.
+
+    The meter runs along; what others spent meanwhile is put on it afterwards.
+    """
 
     def objective(trial: Trial) -> float:
+        counted.add(trial.number)
         began, before = time.perf_counter(), task.passes
         try:
             return value(trial)
@@ -153,6 +160,7 @@ def attempt(study: optuna.Study, task: Task, value: Callable[[Trial], float]) ->
             trial.set_user_attr("passes", task.passes - before)
 
     study.optimize(objective, n_trials=1, catch=SURVIVABLE)
+    account(study, task, counted)
     last = study.get_trials(deepcopy=False)[-FAILURES:]
     if len(last) == FAILURES and all(trial.state == TrialState.FAIL for trial in last):
         raise SearchError(
@@ -161,9 +169,12 @@ def attempt(study: optuna.Study, task: Task, value: Callable[[Trial], float]) ->
         )
 
 
-def account(study: optuna.Study, task: Task) -> None:
-    """Put on the meter what was spent on a study before this process came."""
-    for trial in over(study):
+def account(study: optuna.Study, task: Task, counted: set[int]) -> None:
+    """Put on the meter what was spent on a study elsewhere: on all trials that are not counted."""
+    for trial in study.get_trials(deepcopy=False, states=SPENT):
+        if trial.number in counted:
+            continue
+        counted.add(trial.number)
         task.elsewhere += trial.user_attrs.get("seconds", 0.0)
         task.passes += trial.user_attrs.get("passes", 0.0)
 
@@ -171,13 +182,14 @@ def account(study: optuna.Study, task: Task) -> None:
 def every(study: optuna.Study, task: Task, value: Callable[[Trial], float], trials: int,
           pause: int) -> Iterator[int]:  # fmt: skip
     """Make trials until so many are over, pausing after every few with the number so far."""
-    account(study, task)
+    counted: set[int] = set()
+    account(study, task, counted)
     count = len(over(study))
     if count >= trials:
         yield count
     while count < trials:
         told = count // pause
-        attempt(study, task, value)
+        attempt(study, task, value, counted)
         count = len(over(study))
         if (count // pause > told or count >= trials) and best(study):
             yield count

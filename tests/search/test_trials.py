@@ -14,7 +14,9 @@ from augnet.search.task import Task
 from augnet.search.trials import (
     FAILURES,
     SearchError,
+    attempt,
     best,
+    every,
     open_study,
     over,
     refuse_others,
@@ -97,6 +99,34 @@ def test_two_processes_share_a_study(storage):
     done = over(study(storage))
     assert 6 <= len(done) <= 7  # the last one may have been begun twice
     assert len({str(trial.params) for trial in done}) == len(done)
+
+
+def test_what_others_spend_meanwhile_and_on_failures_is_counted_once(storage):
+    given, other = task(), task()
+    mine, theirs = (open_study(storage, "shared", 0) for _ in range(2))
+
+    def spends(task, passes, fails=False):
+        def value(trial):
+            task.passes += passes
+            if fails:
+                raise RuntimeError("out of memory")
+            return 0.5
+
+        return value
+
+    attempt(theirs, other, spends(other, 1, fails=True), set())
+    rounds = every(mine, given, spends(given, 10), trials=4, pause=1)
+    next(rounds)
+    assert given.passes == 1 + 10
+    attempt(theirs, other, spends(other, 100), set())
+    attempt(theirs, other, spends(other, 1000, fails=True), set())
+    next(rounds)
+    assert given.passes == 1 + 10 + 100 + 1000 + 10
+    later = task()
+    list(every(open_study(storage, "shared", 0), later, spends(later, 10), trials=3, pause=1))
+    assert later.passes == given.passes
+    spent = [trial.user_attrs["seconds"] for trial in mine.trials]
+    assert later.elsewhere == pytest.approx(sum(spent))
 
 
 def settings(*changes):
