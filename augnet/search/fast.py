@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import torch
+from optuna import Study
 from optuna.trial import Trial
 from torch import Generator, Tensor
 
@@ -45,22 +46,30 @@ def fast_autoaugment(
     counted: list[set[int]] = [set() for _ in studies]
     for each, numbers in zip(studies, counted, strict=True):
         account(each, task, numbers)
-    while True:
-        done = min(len(over(each)) for each in studies)
-        if done:
-            kept = max(1, min(top, done // 10))
-            yield Policy([
-                steps
-                for each in studies
-                for trial in best(each, kept)
-                for steps in suggest(trial, task.all_words).subpolicies
-            ])  # fmt: skip
-        if done >= trials:
-            return
+    while (done := _done(studies)) < trials:
         for each, net, part, numbers in zip(studies, nets, parts, counted, strict=True):
             value = partial(_value, task, net, part.valid, views)
             for _ in range(min(pause, trials - len(over(each)))):
                 attempt(each, task, value, numbers)
+        if done < _done(studies) < trials:  # what was there before was given before
+            yield _joined(task, studies, top)
+    yield _joined(task, studies, top)
+
+
+def _done(studies: list[Study]) -> int:
+    """Say how many trials are over in every fold."""
+    return min(len(over(each)) for each in studies)
+
+
+def _joined(task: Task, studies: list[Study], top: int) -> Policy:
+    """Put together the sub-policies of the best trials of all folds."""
+    kept = max(1, min(top, _done(studies) // 10))
+    return Policy([
+        steps
+        for each in studies
+        for trial in best(each, kept)
+        for steps in suggest(trial, task.all_words).subpolicies
+    ])  # fmt: skip
 
 
 def _value(task: Task, net: AugNet, samples: Samples, views: int, trial: Trial) -> float:
