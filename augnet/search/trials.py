@@ -8,6 +8,7 @@ who began a study are kept with it: a storage may be shared, trials of other set
 import re
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -36,7 +37,7 @@ class SearchError(RuntimeError):
 
 def suggest(trial: Trial | FrozenTrial, words: list[Transform]) -> Policy:
     """Ask for a policy: in each step a word, its probability and its magnitude."""
-    by_name = {word.name: word for word in words}
+    by_name = _labelled(words)
 
     def step(place: str) -> Step:
         name = trial.suggest_categorical(f"{place}.word", list(by_name))
@@ -45,6 +46,12 @@ def suggest(trial: Trial | FrozenTrial, words: list[Transform]) -> Policy:
         return Step(by_name[name], probability, magnitude)
 
     return Policy([[step(f"{s}.{k}") for k in range(STEPS)] for s in range(SUBPOLICIES)])
+
+
+def _labelled(words: list[Transform]) -> dict[str, Transform]:
+    """Name words for a study: a word that is there with several limits is spelled out."""
+    times = Counter(word.name for word in words)
+    return {word.name if times[word.name] == 1 else repr(word): word for word in words}
 
 
 def open_study(

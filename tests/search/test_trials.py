@@ -20,7 +20,9 @@ from augnet.search.trials import (
     open_study,
     over,
     refuse_others,
+    suggest,
 )
+from augnet.transforms import GaussianNoise, SignFlip
 
 
 @pytest.fixture
@@ -127,6 +129,16 @@ def test_what_others_spend_meanwhile_and_on_failures_is_counted_once(storage):
     assert later.passes == given.passes
     spent = [trial.user_attrs["seconds"] for trial in mine.trials]
     assert later.elsewhere == pytest.approx(sum(spent))
+
+
+def test_a_word_with_two_limits_is_two_choices():
+    words = [SignFlip(), GaussianNoise(limit=0.1), GaussianNoise(limit=3.0)]
+    study = optuna.create_study()
+    policies = [suggest(study.ask(), words) for _ in range(5)]
+    drawn = {step.word for policy in policies for steps in policy.subpolicies for step in steps}
+    assert drawn == set(words)
+    choices = study.trials[0].distributions["0.0.word"].choices
+    assert choices[0] == "sign-flip"  # as in studies that were begun before
 
 
 def settings(*changes):
