@@ -102,9 +102,15 @@ def test_a_model_predicts(learned, tmp_path):
     assert settled.exit_code == 0, settled.output
     copies = [int(row["copies"]) for row in csv.DictReader(io.StringIO(settled.stdout))]
     assert min(copies) < load(out).net.copies
-    refused = augnet("predict", out, data, "--out", tmp_path / "p.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("out", "said"), [("p.xlsx", ".csv or .parquet"), ("no/p.csv", "make it first")]
+)
+def test_predictions_that_cannot_be_written_are_not_made(out, said, tmp_path):
+    refused = augnet("predict", "no-model", "no-data", "--out", tmp_path / out)
     assert refused.exit_code == 2
-    assert ".csv or .parquet" in refused.output
+    assert said in refused.output  # before anybody asks for the model
 
 
 def test_a_model_is_inspected_and_exported(learned, tmp_path):

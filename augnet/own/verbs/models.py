@@ -46,9 +46,11 @@ def predict(
 ) -> None:
     """Predict samples, with the probability of each class."""
     from augnet.data.own import read
-    from augnet.own.predict import as_csv, predictions, write
+    from augnet.own.predict import as_csv, check, predictions, write
 
     with one_clear_line(*MISTAKES):
+        if out is not None:
+            check(out)
         loaded = _load(model, trunk)
         found = read(data, loaded.header.reading, labelled=False, most=most)
         for line in found.account:
