@@ -321,6 +321,12 @@ def test_scores_are_what_they_say(learned):
     assert score(torch.full((3,), 2.0), y) == pytest.approx(0, abs=1e-6)
 
 
+def test_values_without_variance_have_a_score_that_json_knows():
+    alike = torch.full((3, 1), 0.1)
+    assert score(alike.clone(), alike) == 1
+    assert score(torch.tensor([0.1, 0.2, 0.1]), alike) == 0
+
+
 def test_the_command_can_be_pasted():
     said = Settings(data="my photos", column="the label", channels=("C3", "EEG Fpz")).command
     assert said == "augnet learn 'my photos' --column 'the label' --channels 'C3,EEG Fpz'"
