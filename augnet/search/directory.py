@@ -10,7 +10,6 @@ A search by trials that was killed goes on from its study; others begin again.
 
 import inspect
 import json
-import os
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -24,6 +23,7 @@ from augnet.augment import ByClass, Policy
 from augnet.checks import nearest
 from augnet.config import Config, ConfigError
 from augnet.data import DATASETS, Samples, Splits, describe
+from augnet.files import write
 from augnet.net import AugNet
 from augnet.run import build, commit, make
 from augnet.search import SEARCHES
@@ -124,10 +124,7 @@ class SearchDirectory:
         }
 
     def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """Replace a file at once or not at all."""
-        draft = self.path / f".{name}.{os.getpid()}"
-        draft.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        draft.replace(self.path / name)
+        write(self.path / name, "".join(json.dumps(row) + "\n" for row in rows))
 
 
 def resumes(method: str) -> bool:

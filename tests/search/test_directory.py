@@ -137,6 +137,17 @@ def test_trials_that_all_fail_are_one_clear_line(tmp_path, monkeypatch):
     assert said.startswith("augnet: 5 trials in a row failed in study")
 
 
+def test_a_disk_that_is_full_leaves_no_drafts(tmp_path, monkeypatch):
+    def full(number):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    code, said = search("adda", tmp_path)
+    assert code == 2
+    assert "no space left" in said
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
