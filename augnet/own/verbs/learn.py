@@ -54,10 +54,10 @@ def learn(
     window: Annotated[float | None, typer.Option(help="Seconds cut out of recordings.")] = None,
 ) -> None:
     """Learn which transformations leave the labels of your data alone, and how far."""
+    from augnet.learn.door import budget as read_budget
     from augnet.model import read_header
     from augnet.own.job import Job
     from augnet.own.settings import Settings, layers_of
-    from augnet.own.settings import budget as read_budget
 
     with one_clear_line(*MISTAKES):
         read_budget(budget)
