@@ -3,13 +3,10 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -18,6 +15,7 @@ from augnet.checks import nearest
 from augnet.config import Config, ConfigError, Experiment
 from augnet.launch import PRECISIONS, Machine, in_group, in_this_group, on_ray, on_this_machine
 from augnet.own import verbs
+from augnet.own.verbs.screen import console, one_clear_line
 from augnet.run import RunDirectory
 from augnet.train import Row
 
@@ -26,23 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-console = Console()
 verbs.register(app)
-
-
-@contextmanager
-def one_clear_line() -> Iterator[None]:
-    """Turn what a user can mend into one line and exit code 2."""
-    try:
-        yield
-    except (ConfigError, OSError) as error:
-        Console(stderr=True).print(
-            f"[bold red]augnet:[/] {escape(str(error))}", highlight=False, soft_wrap=True
-        )
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Interrupted. The same command goes on from the last epoch.")
-        raise typer.Exit(130) from None
 
 
 def version(wanted: bool) -> None:
@@ -111,7 +93,7 @@ def run(
 
     Under torchrun, all of its processes share each run.
     """
-    with one_clear_line():
+    with one_clear_line(interrupted="The same command goes on from the last epoch."):
         experiment = config.read(name)
         changes = dict(map(config.parse_change, set or []))
         configs = [
@@ -165,9 +147,11 @@ def search(
 ) -> None:
     """Search a policy for an experiment, retraining now and then; searches by trials resume."""
     from augnet.search import SEARCHES
-    from augnet.search.directory import SearchDirectory
+    from augnet.search.directory import SearchDirectory, resumes
+    from augnet.search.trials import SearchError
 
-    with one_clear_line():
+    goes_on = "goes on from the last trial" if resumes(method) else "begins this search again"
+    with one_clear_line(SearchError, interrupted=f"The same command {goes_on}."):
         experiment = config.read(name)
         if method not in SEARCHES and method not in experiment.variants:
             known = (*SEARCHES, *experiment.variants)

@@ -39,6 +39,7 @@ from augnet.augment.published import autoaugment, crop_flip, randaugment, trivia
 from augnet.checks import nearest
 from augnet.config import Config, ConfigError, Named
 from augnet.data import DATASETS, Splits
+from augnet.files import write
 from augnet.net import AugNet
 from augnet.train import Row, Trainer
 from augnet.transforms import Word, words
@@ -195,7 +196,7 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             if name in files:
-                self._write(name, files[name])
+                write(self.path / name, files[name])
         if "result.json" in files:
             (self.path / "state.pt").unlink(missing_ok=True)
 
@@ -251,7 +252,7 @@ class RunDirectory:
         for row in trainer:
             state = trainer.state_dict()  # by all processes: each has dice of its own
             if writes:
-                self._write("state.pt", _to_bytes(state))
+                write(self.path / "state.pt", _to_bytes(state))
                 self._write_rows(trainer.rows)
             yield row
         trainer.finish()
@@ -276,7 +277,7 @@ class RunDirectory:
     def _finish(self, trainer: Trainer) -> None:
         self._write_rows(trainer.rows)
         tensors = {key: value.contiguous() for key, value in trainer.net.state_dict().items()}
-        self._write("model.safetensors", to_safetensors(tensors))
+        write(self.path / "model.safetensors", to_safetensors(tensors))
         best = trainer.best_epoch if self.config.train.patience else len(trainer.rows) - 1
         result: dict[str, Any] = {"epochs": len(trainer.rows), "kept": trainer.rows[best]}
         if self.config.measure:
@@ -288,19 +289,7 @@ class RunDirectory:
         (self.path / "state.pt").unlink(missing_ok=True)
 
     def _write_rows(self, rows: list[Row]) -> None:
-        self._write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())
+        write(self.path / "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
     def _write_json(self, name: str, value: Any) -> None:
-        self._write(name, (json.dumps(value, indent=1) + "\n").encode())
-
-    def _write(self, name: str, content: bytes) -> None:
-        """Replace a file at once or not at all."""
-        draft = self.path / f".{name}.draft"
-        try:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.path / name)
-        finally:
-            draft.unlink(missing_ok=True)
+        write(self.path / name, json.dumps(value, indent=1) + "\n")

@@ -146,6 +146,18 @@ def test_progress_is_told_if_asked_for(capsys):
     assert told == found.history
 
 
+def test_budgets_are_read_as_on_the_command_line():
+    read = {None: None, "12": 12, 12: 12, np.int64(7): 7, "90s": 90.0, "1.5m": 90.0, "2h": 7200.0,
+            30.0: 30.0}  # fmt: skip
+    for given, meant in read.items():
+        assert door.budget(given) == meant
+        assert type(door.budget(given)) is type(meant)
+    for bad in ("0", "0s", "ten", "5 days", "²", 0, -1.0, float("nan"), True, [3]):
+        with pytest.raises(ValueError, match="budget takes"):
+            door.budget(bad)
+    assert Learning(*steps(), WORDS, budget="10m").seconds == 600
+
+
 def test_seconds_are_a_budget():
     found = learn(*steps(), WORDS, budget="0.1s")  # the default takes more than 900 epochs here
     assert len(found.history) < 200
@@ -199,7 +211,7 @@ def test_auto_takes_all_words_that_fit():
         (torch.rand(32, 4), torch.arange(32) % 2, {"words": []}, "at least one word"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"words": "sing-flip"}, "did you mean"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"budget": 0}, "budget takes"),
-        (torch.rand(32, 4), torch.arange(32) % 2, {"budget": "soon"}, "seconds as '30s'"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"budget": "soon"}, "such as '90s'"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"trunk": nn.Linear(4, 3)}, "2 numbers per"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"trunk": 3}, "a function that makes one"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"layers": []}, "at least one layer"),

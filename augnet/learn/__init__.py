@@ -50,8 +50,9 @@ def learn(
     `words` are names, tables or Transforms, or "auto": all that fit; what they share, such as
     `sfreq=100` or `channels=[...]`, is given by name. `trunk` is a module, of which a copy is
     trained, or a function that makes one, of nothing or of (shape, outputs). `budget` is a whole
-    number of epochs, or seconds for all of it: "30s" or 30.0. `progress` is True for a line now and
-    then, or a function that is called with each row of the history, whose "done" goes from 0 to 1.
+    number of epochs, or a time for all of it: "90s", "10m", "1h", or seconds as 30.0. `progress` is
+    True for a line now and then, or a function that is called with each row of the history, whose
+    "done" goes from 0 to 1.
     With `layers`, lists of words, the paper's selective layers are trained on the ranges found, and
     there is one row for the word that each layer selected.
 

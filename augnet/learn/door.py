@@ -3,8 +3,10 @@
 import copy
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +21,7 @@ from augnet.transforms import VOCABULARY, Transform, Word, words
 Trunk: TypeAlias = nn.Module | Callable[..., nn.Module] | None
 LEAST = 16
 PER_CLASS = 4
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 HELD_OUT = 2
 """Every other sample of each class is for measuring."""
 
@@ -211,18 +214,23 @@ def trunk(given: Trunk, data: Data) -> nn.Module:
     return made if data.classes else Scaled(made, data.mean, data.scale).to(data.x.device)
 
 
-def seconds(budget: int | float | str | None) -> float | None:
-    """Read a budget in seconds, `"30s"` or `30.0`; None for one in epochs, a whole number."""
-    if budget is None or (isinstance(budget, int) and not isinstance(budget, bool)):
-        if budget is not None:
-            checks.count(budget, "budget")
-        return None
-    try:
-        value = float(budget.removesuffix("s")) if isinstance(budget, str) else float(budget)
-    except (TypeError, ValueError):
-        value = math.nan
-    if isinstance(budget, bool) or not value > 0:
+def budget(given: int | float | str | None) -> int | float | None:
+    """Read a budget: epochs as a whole number, or seconds as a float.
+
+    Text is read as on the command line: "90s", "10m" and "1.5h" are times, "30" is epochs.
+    """
+    if given is None or (isinstance(given, Integral) and not isinstance(given, bool)):
+        return None if given is None else checks.count(int(given), "budget")
+    if isinstance(given, str):
+        if given.isdecimal() and int(given):
+            return int(given)
+        match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", given.strip())
+        value = float(match[1]) * UNITS[match[2]] if match else math.nan
+    else:
+        value = float(given) if isinstance(given, Real) else math.nan
+    if isinstance(given, bool) or not value > 0:
         raise ValueError(
-            f"budget takes a whole number of epochs, or seconds as '30s' or 30.0; got {budget!r}"
+            "budget takes a whole number of epochs, or a time, such as '90s', '10m' or '1h', or "
+            f"seconds as 30.0; got {given!r}"
         )
     return value

@@ -40,9 +40,10 @@ class Learning:
         **shared: Any,
     ) -> None:
         self.seed, self.seeds = seed, checks.count(seeds, "seeds")
-        self.seconds, self.spent = door.seconds(budget), 0.0
+        given = door.budget(budget)
+        self.seconds, self.spent = given if isinstance(given, float) else None, 0.0
         self.begun = time.monotonic()
-        self.epochs = budget if isinstance(budget, int) and not isinstance(budget, bool) else None
+        self.epochs = given if isinstance(given, int) else None
         self.data = door.data(x, y, Generator().manual_seed(seed))
         self.layers = [door.candidates(some, self.data.x, **shared) for some in layers or ()]
         if layers is None:

@@ -17,13 +17,14 @@ from augnet import files
 from augnet.allocator import keep_freed_memory
 from augnet.data.own import DataError, Parts, read, split
 from augnet.learn import Learning
+from augnet.learn.door import budget
 from augnet.learn.found import Invariance, Row
 from augnet.model import Model, save
 from augnet.model.header import SCHEMA, Answer
 from augnet.model.trunks import trunk
 from augnet.own.examine import Examined, examine
 from augnet.own.page import page
-from augnet.own.settings import Settings, budget
+from augnet.own.settings import Settings
 
 KEPT = 0.1
 """Of a time: for testing the model and drawing the page."""

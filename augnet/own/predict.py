@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from augnet.data.own import Collection, DataError
 from augnet.model import Model
 
 Columns = Mapping[str, Sequence[Any]]
+PARQUET = (".parquet", ".pq")
 
 
 def predictions(
@@ -51,21 +53,34 @@ def predictions(
     return columns | {f"p({name})": column for name, column in chances}
 
 
+def check(path: Path) -> None:
+    """Refuse a file that predictions cannot be written to, before any are made."""
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", *PARQUET):
+        raise DataError(f"predictions are written as .csv or .parquet; got {path.name!r}")
+    if suffix in PARQUET and find_spec("pyarrow") is None:
+        raise DataError("writing Parquet takes pyarrow: pip install 'augnet[own]'")
+    if not path.parent.is_dir():
+        raise DataError(f"{path.parent} is no directory to write {path.name} to: make it first")
+
+
 def write(columns: Columns, path: Path) -> None:
     """Write CSV or Parquet, by the name of the file."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            import pyarrow as arrow
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise DataError("writing Parquet takes pyarrow: pip install 'augnet[own]'") from None
-        sink = arrow.BufferOutputStream()
-        parquet.write_table(arrow.table({name: list(each) for name, each in columns.items()}), sink)
-        files.write(path, sink.getvalue().to_pybytes())
-    elif path.suffix.lower() == ".csv":
-        files.write(path, as_csv(columns))
+    check(path)
+    if path.suffix.lower() in PARQUET:
+        files.write(path, as_parquet(columns))
     else:
-        raise DataError(f"predictions are written as .csv or .parquet; got {path.name!r}")
+        files.write(path, as_csv(columns))
+
+
+def as_parquet(columns: Columns) -> bytes:
+    """Write a table as Parquet."""
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table({name: list(each) for name, each in columns.items()}), sink)
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def as_csv(columns: Columns) -> str:

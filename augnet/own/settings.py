@@ -1,6 +1,5 @@
 """What `augnet learn` is told, checked, and kept beside what it finds."""
 
-import re
 import shlex
 import tomllib
 from pathlib import Path
@@ -62,19 +61,6 @@ class Settings(BaseModel):
         if self.channels:
             said.append(f"--channels {shlex.quote(','.join(self.channels))}")
         return " ".join(said)
-
-
-def budget(text: str | None) -> int | float | None:
-    """Read `90s`, `10m` or `1.5h` as seconds, and a whole number as epochs."""
-    if text is None:
-        return None
-    if text.isdigit() and int(text):
-        return int(text)
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", text.strip())
-    if not match or not float(match[1]):
-        raise DataError(f"--budget takes a time, such as 90s, 10m or 1h, or epochs; got {text!r}")
-    return float(match[1]) * units[match[2]]
 
 
 def layers_of(path: Path | None) -> tuple[tuple[Any, ...], ...]:

@@ -159,7 +159,7 @@ def race(curves: Curves, name: str) -> str:
         return ""
     said = f"{name} has its final score after {mine:.0f} passes (median over folds); "
     if math.isinf(soonest[first]):
-        return f"{said}{', '.join(soonest)} in more than half of the folds never."
+        return f"{said}{', '.join(soonest)} in half of the folds or more never."
     part = mine / soonest[first]
     return f"{said}{first}, first of the bilevel searches, after {soonest[first]:.0f}: {part:.2f}."
 

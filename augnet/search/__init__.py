@@ -14,12 +14,12 @@ from augnet.search.dada import dada
 from augnet.search.fast import fast_autoaugment
 from augnet.search.faster import faster_autoaugment
 from augnet.search.fixed import randaugment, trivialaugment
-from augnet.search.space import RelaxedPolicy, as_table, from_table, usage
-from augnet.search.task import Found, Point, Search, Task, best_so_far, metered, points
+from augnet.search.space import RelaxedPolicy, as_table
+from augnet.search.task import Found, Point, Search, Task, metered, points
 
 __all__ = [
-    "SEARCHES", "Found", "Point", "RelaxedPolicy", "Search", "Task", "as_table", "best_so_far",
-    "from_table", "metered", "points", "usage",
+    "SEARCHES", "Found", "Point", "RelaxedPolicy", "Search", "Task", "as_table", "metered",
+    "points",
 ]  # fmt: skip
 
 SEARCHES: dict[str, Callable[..., Any]] = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import optuna
 
 from augnet.augment import Policy
+from augnet.config import Config
 from augnet.search.task import Task
 from augnet.search.trials import best, every, open_study, suggest
 
@@ -17,13 +18,14 @@ def autoaugment(
     pause: int = 5,
     storage: str | None = None,
     study: str = "autoaugment",
+    settings: Config | None = None,
 ) -> Iterator[Policy]:
     """Train from scratch with each policy that is suggested; its worth is the validation score.
 
     A trial that at some epoch is worse than most were is pruned. Gives the best policy so far after
-    every few trials (`pause`).
+    every few trials (`pause`). A study in a `storage` is of one config, the `settings`.
     """
-    opened = open_study(storage, study, task.seed)
+    opened = open_study(storage, study, task.seed, settings)
 
     def value(trial: optuna.trial.Trial) -> float:
         def watch(epoch: int, score: float) -> None:

@@ -10,10 +10,8 @@ A search by trials that was killed goes on from its study; others begin again.
 
 import inspect
 import json
-import os
 import time
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,15 +23,18 @@ from augnet.augment import ByClass, Policy
 from augnet.checks import nearest
 from augnet.config import Config, ConfigError
 from augnet.data import DATASETS, Samples, Splits, describe
+from augnet.files import write
 from augnet.net import AugNet
 from augnet.run import build, commit, make
 from augnet.search import SEARCHES
 from augnet.search.space import as_table, vocabulary
 from augnet.search.task import Point, Task, points, seldom_tested
+from augnet.search.trials import refuse_others
 from augnet.train import Trainer
 from augnet.trunk import TRUNKS
 
 SCHEMA = 1
+GIVEN = ("task", "storage", "study", "settings")  # by us to searches, and no options
 
 
 class SearchDirectory:
@@ -75,7 +76,7 @@ class SearchDirectory:
         found = self._points(storage)  # which refuses mistakes before anything is written
         self.path.mkdir(parents=True, exist_ok=True)
         self._write("search.json", [self._describe()])
-        lines = self._resumable() if self.method in SEARCHES else []
+        lines = self._resumable()
         for point in found:
             lines.append(_as_row(point))
             self._write("points.jsonl", lines)
@@ -89,23 +90,26 @@ class SearchDirectory:
         known = inspect.signature(SEARCHES[self.method]).parameters
         for key, value in options.items():
             where = f"search.options.{self.method}.{key}"
-            if key not in known or key in ("task", "storage", "study"):
-                names = [name for name in known if name not in ("task", "storage", "study")]
+            if key not in known or key in GIVEN:
+                names = [name for name in known if name not in GIVEN]
                 raise ConfigError(f"unknown key {where!r}{nearest(key, names)}")
             _check(where, value, known[key].annotation)
-        if "storage" in known:
+        if resumes(self.method):
             name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
             local = f"sqlite:///{self.path / 'study.db'}"
-            options |= {"storage": storage or local, "study": name}
+            if storage:
+                refuse_others(storage, name, self.config)
+            options |= {"storage": storage or local, "study": name, "settings": self.config}
         elif storage:
             raise ConfigError(f"--storage is for searches by trials; {self.method} makes none")
-        return points(partial(SEARCHES[self.method], **options), task(self.config, self.seed))
+        given = task(self.config, self.seed)
+        policies = SEARCHES[self.method](given, **options)  # now, so that it can refuse
+        return points(lambda _: policies, given)
 
     def _resumable(self) -> list[dict[str, Any]]:
         """Give the points so far, if the search goes on from them."""
         file = self.path / "points.jsonl"
-        trials = "storage" in inspect.signature(SEARCHES[self.method]).parameters
-        if not (trials and file.exists()):
+        if not (resumes(self.method) and file.exists()):
             return []
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
@@ -120,10 +124,13 @@ class SearchDirectory:
         }
 
     def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """Replace a file at once or not at all."""
-        draft = self.path / f".{name}.{os.getpid()}"
-        draft.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        draft.replace(self.path / name)
+        write(self.path / name, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def resumes(method: str) -> bool:
+    """Whether a killed search goes on from its study: those by trials do, others begin again."""
+    search = SEARCHES.get(method)
+    return search is not None and "storage" in inspect.signature(search).parameters
 
 
 def _check(where: str, value: Any, kind: type) -> None:

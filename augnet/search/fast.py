@@ -5,11 +5,15 @@ good if the trunk is right on views of the other part. No trunk is trained for a
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
+from optuna import Study
+from optuna.trial import Trial
 from torch import Generator, Tensor
 
 from augnet.augment import Policy
+from augnet.config import Config
 from augnet.data import Samples, Splits
 from augnet.net import AugNet
 from augnet.search.task import FORWARD, Task
@@ -27,6 +31,7 @@ def fast_autoaugment(
     top: int = 10,
     storage: str | None = None,
     study: str = "fast-autoaugment",
+    settings: Config | None = None,
 ) -> Iterator[Policy]:
     """Search each of some folds by trials; the sub-policies of the best are put together.
 
@@ -35,25 +40,40 @@ def fast_autoaugment(
     """
     parts = [_part(task, held_out, fold) for fold in range(folds)]
     nets = [task.train(splits=part, seed=task.seed + fold).net for fold, part in enumerate(parts)]
-    studies = [open_study(storage, f"{study}-{fold}", task.seed + fold) for fold in range(folds)]
-    for each in studies:
-        account(each, task)
-    while True:
-        done = min(len(over(each)) for each in studies)
-        if done:
-            kept = max(1, min(top, done // 10))
-            yield Policy([
-                steps
-                for each in studies
-                for trial in best(each, kept)
-                for steps in suggest(trial, task.all_words).subpolicies
-            ])  # fmt: skip
-        if done >= trials:
-            return
-        for each, net, part in zip(studies, nets, parts, strict=True):
+    studies = [
+        open_study(storage, f"{study}-{fold}", task.seed + fold, settings) for fold in range(folds)
+    ]
+    counted: list[set[int]] = [set() for _ in studies]
+    for each, numbers in zip(studies, counted, strict=True):
+        account(each, task, numbers)
+    while (done := _done(studies)) < trials:
+        for each, net, part, numbers in zip(studies, nets, parts, counted, strict=True):
+            value = partial(_value, task, net, part.valid, views)
             for _ in range(min(pause, trials - len(over(each)))):
-                attempt(each, task, lambda trial, net=net, part=part: matched(  # type: ignore[misc]
-                    task, net, suggest(trial, task.all_words), part.valid, views))  # fmt: skip
+                attempt(each, task, value, numbers)
+        if done < _done(studies) < trials:  # what was there before was given before
+            yield _joined(task, studies, top)
+    yield _joined(task, studies, top)
+
+
+def _done(studies: list[Study]) -> int:
+    """Say how many trials are over in every fold."""
+    return min(len(over(each)) for each in studies)
+
+
+def _joined(task: Task, studies: list[Study], top: int) -> Policy:
+    """Put together the sub-policies of the best trials of all folds."""
+    kept = max(1, min(top, _done(studies) // 10))
+    return Policy([
+        steps
+        for each in studies
+        for trial in best(each, kept)
+        for steps in suggest(trial, task.all_words).subpolicies
+    ])  # fmt: skip
+
+
+def _value(task: Task, net: AugNet, samples: Samples, views: int, trial: Trial) -> float:
+    return matched(task, net, suggest(trial, task.all_words), samples, views)
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from augnet.augment import Policy
+from augnet.config import ConfigError
 from augnet.search.space import RelaxedPolicy
 from augnet.search.task import Task
 from augnet.transforms import spread
@@ -50,6 +51,16 @@ def faster_autoaugment(
 
     Half of each batch is augmented, half is not. Gives the policy after every few epochs.
     """
+    if min(task.training.batch_size, len(task.splits.train.y)) < 2:
+        raise ConfigError(
+            "faster-autoaugment compares two halves of each batch: train.batch_size takes a whole "
+            f"number from 2, and there must be 2 samples; got {task.training.batch_size} and "
+            f"{len(task.splits.train.y)}"
+        )
+    return _learned(task, epochs, pause, lr, policy_lr)
+
+
+def _learned(task: Task, epochs: int, pause: int, lr: float, policy_lr: float) -> Iterator[Policy]:
     start, order = (Generator().manual_seed(task.seed + n) for n in range(2))
     dice = task.dice(2)
     with torch.random.fork_rng():

@@ -36,27 +36,6 @@ def as_table(policy: Policy) -> list[list[dict[str, Any]]]:
     ]
 
 
-def from_table(table: Sequence[Sequence[dict[str, Any]]], known: Sequence[Transform]) -> Policy:
-    """Read a policy that `as_table` wrote, on these words."""
-    by_name = {word.name: word for word in known}
-    return Policy(
-        [
-            [Step(by_name[row["word"]], row["probability"], row["magnitude"]) for row in steps]
-            for steps in table
-        ]
-    )
-
-
-def usage(policy: Policy) -> dict[str, float]:
-    """Tell how often each word is used: the mean number of uses per sample."""
-    used: dict[str, float] = {}
-    for steps in policy.subpolicies:
-        for step in steps:
-            strength = step.probability if step.magnitude else 0.0
-            used[step.word.name] = used.get(step.word.name, 0.0) + strength
-    return {name: total / len(policy.subpolicies) for name, total in used.items()}
-
-
 class RelaxedPolicy(nn.Module):
     """A policy with gradients: in every step, a mixture of all words (Hataya et al. 2020).
 

@@ -173,14 +173,3 @@ def points(search: Search, task: Task) -> Iterator[Point]:
             trained.test,
             found.policy,
         )
-
-
-def best_so_far(curve: list[Point]) -> list[Point]:
-    """Give for each point the scores of the one so far that validates best, as the paper does."""
-    best: list[Point] = []
-    for point in curve:
-        if not best or point.valid > best[-1].valid:
-            best.append(point)
-        else:
-            best.append(best[-1]._replace(seconds=point.seconds, passes=point.passes))
-    return best

@@ -20,7 +20,7 @@ from augnet.model import load
 from augnet.own import wording
 from augnet.own.examine import examine, score
 from augnet.own.job import Job
-from augnet.own.settings import Settings, budget, layers_of
+from augnet.own.settings import Settings, layers_of
 from augnet.transforms import AmplitudeScale, ChannelDropout, Rotate, SignFlip
 
 
@@ -102,9 +102,15 @@ def test_a_model_predicts(learned, tmp_path):
     assert settled.exit_code == 0, settled.output
     copies = [int(row["copies"]) for row in csv.DictReader(io.StringIO(settled.stdout))]
     assert min(copies) < load(out).net.copies
-    refused = augnet("predict", out, data, "--out", tmp_path / "p.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("out", "said"), [("p.xlsx", ".csv or .parquet"), ("no/p.csv", "make it first")]
+)
+def test_predictions_that_cannot_be_written_are_not_made(out, said, tmp_path):
+    refused = augnet("predict", "no-model", "no-data", "--out", tmp_path / out)
     assert refused.exit_code == 2
-    assert ".csv or .parquet" in refused.output
+    assert said in refused.output  # before anybody asks for the model
 
 
 def test_a_model_is_inspected_and_exported(learned, tmp_path):
@@ -252,7 +258,7 @@ def test_what_pip_is_to_install_is_not_taken_for_markup(tmp_path, monkeypatch):
     ("arguments", "said"),
     [
         (["nowhere"], "does not exist"),
-        (["d.npz", "--budget", "soon"], "--budget takes a time"),
+        (["d.npz", "--budget", "soon"], "a time, such as '90s'"),
         (["d.npz", "--task", "guess"], "--task is one of"),
         (["d.npz", "--words", "rotated"], "did you mean 'rotate'"),
         (["d.npz", "--words", "rotate"], "rotate takes images"),
@@ -275,11 +281,7 @@ def test_what_cannot_be_done_is_refused_in_one_line_and_leaves_nothing(
     assert not (tmp_path / "learned").exists()
 
 
-def test_budgets_and_layers_are_read(tmp_path):
-    assert [budget(t) for t in (None, "12", "90s", "1.5m", "2h")] == [None, 12, 90.0, 90.0, 7200.0]
-    for bad in ("0", "0s", "ten", "5 days"):
-        with pytest.raises(DataError, match="--budget"):
-            budget(bad)
+def test_layers_are_read(tmp_path):
     (tmp_path / "l.toml").write_text('layers = ["rotate"]')
     with pytest.raises(DataError, match="list of lists"):
         layers_of(tmp_path / "l.toml")
@@ -313,6 +315,12 @@ def test_scores_are_what_they_say(learned):
     y = torch.tensor([1.0, 2.0, 3.0])
     assert score(y, y) == 1
     assert score(torch.full((3,), 2.0), y) == pytest.approx(0, abs=1e-6)
+
+
+def test_values_without_variance_have_a_score_that_json_knows():
+    alike = torch.full((3, 1), 0.1)
+    assert score(alike.clone(), alike) == 1
+    assert score(torch.tensor([0.1, 0.2, 0.1]), alike) == 0
 
 
 def test_the_command_can_be_pasted():

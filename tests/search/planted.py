@@ -6,12 +6,15 @@ what a search for views that look like the training set should find. Much noise 
 lose the class.
 """
 
+from collections import Counter
+from itertools import chain
+
 import torch
 from torch import nn
 
 from augnet.config import Training
 from augnet.data import Samples, Splits
-from augnet.search import Task, usage
+from augnet.search import Task
 from augnet.transforms import words
 
 UNSEEN, SEEN, HARMFUL = "sign-flip", "time-reverse", ("gaussian-noise", "channel-dropout")
@@ -43,6 +46,8 @@ def trunk():
 
 def shares(policy):
     """Give the share of each word in all that a policy does."""
-    used = usage(policy)
+    used = Counter()
+    for step in chain(*policy.subpolicies):
+        used[step.word.name] += step.probability if step.magnitude else 0.0
     total = sum(used.values()) or 1.0
     return {name: value / total for name, value in used.items()}

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from augnet.cli import app
 from augnet.config import ConfigError, read, resolve
 from augnet.report.figures.searches import Curve, at, improvement
-from augnet.report.searches import load, reach
+from augnet.report.searches import load, race, reach
+from augnet.search import Task
 
 TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=1", "net.copies=1",
         "search.options.adda.epochs=1", "search.options.autoaugment.trials=1"]  # fmt: skip
@@ -43,6 +44,16 @@ def test_methods_are_searched_and_not_searched_again(tmp_path):
     assert "not this search's" in said
 
 
+def test_a_shared_storage_keeps_searches_with_other_settings_apart(tmp_path):
+    shared = ("--storage", f"sqlite:///{tmp_path / 'shared.db'}")
+    code, said = search("autoaugment", tmp_path / "one", *shared)
+    assert code == 0, said
+    code, said = search("autoaugment", tmp_path / "two", *shared, "--set", "train.epochs=2")
+    assert code == 2
+    assert "trials of other settings (train.epochs)" in said.replace("\n", " ")
+    assert not (tmp_path / "two").exists()
+
+
 @pytest.mark.usefixtures("made_up_cifar")
 def test_images_are_searched_too(tmp_path):
     changes = ("data.sizes=[48,16,16]", "train.epochs=1", "trunk.width=2",
@@ -74,10 +85,8 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
     assert "nights of nobody" in page
     assert page.count("<svg") == 3
     assert page.count("over none in 2 of 2") == 2
-    assert (
-        "augnet has its final score after 160 passes (median over folds); adda in more than half"
-        in page
-    )
+    ours = "augnet has its final score after 160 passes (median over folds)"
+    assert f"{ours}; adda in half of the folds or more never." in page
     kept = json.loads((tmp_path / "report" / "sleep-small-search.json").read_text())
     assert kept["budget"] == 112
     again = load(tmp_path / "report" / "sleep-small-search.json")
@@ -101,6 +110,12 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
         (["adda", "sleep", "--set", "search.options.adda.pause=0"], "a whole number from 1"),
         (["none", "sleep", "--set", "data.windows=0"], "asked for 0"),
         (["adda", "sleep", "--storage", "sqlite:///x.db"], "--storage is for searches by trials"),
+        (["autoaugment", "sleep", "--storage", "nonsense://me:secret@x"], "me:***@x' cannot be op"),
+        (["fast-autoaugment", "sleep", "--storage", "x"], "such as sqlite:///trials.db"),
+        (
+            ["faster-autoaugment", "sleep", "--protocol", "small", "--set", "train.batch_size=1"],
+            "train.batch_size takes a whole number from 2",
+        ),
         (["adda", "sleep", "--variant", "none", "--protocol", "small"], "words of layers"),
     ],
 )
@@ -108,7 +123,48 @@ def test_mistakes_are_explained(words, message, tmp_path):
     code, said = augnet("search", *words, "--out", tmp_path)
     assert code == 2
     assert message in said.replace("\n", " ")
+    assert len(said.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())  # nothing is in the way of the command without the mistake
+
+
+def test_trials_that_all_fail_are_one_clear_line(tmp_path, monkeypatch):
+    def fails(self, *args, **kwargs):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Task, "train", fails)
+    code, said = search("autoaugment", tmp_path)
+    assert code == 2
+    assert said.startswith("augnet: 5 trials in a row failed in study")
+
+
+def test_a_disk_that_is_full_leaves_no_drafts(tmp_path, monkeypatch):
+    def full(number):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    code, said = search("adda", tmp_path)
+    assert code == 2
+    assert "no space left" in said
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["search", "adda", "sleep"], "begins this search again"),
+        (["search", "faster-autoaugment", "sleep"], "begins this search again"),
+        (["search", "none", "sleep"], "begins this search again"),  # a variant
+        (["search", "autoaugment", "sleep"], "goes on from the last trial"),
+        (["search", "fast-autoaugment", "sleep"], "goes on from the last trial"),
+        (["run", "sleep"], "goes on from the last epoch"),
+    ],
+)
+def test_ctrl_c_says_what_the_same_command_will_do(words, told, tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("augnet.config.read", interrupted)
+    assert augnet(*words, "--out", tmp_path) == (130, f"Interrupted. The same command {told}.\n")
 
 
 def curve(*points):
@@ -120,6 +176,12 @@ def test_curves_keep_what_validates_best_and_interpolate():
     assert mine.test.tolist() == [0.6, 0.6, 0.8]
     assert at(mine, 25) == pytest.approx(0.7)
     assert at(mine, 5) != at(mine, 5)  # nothing yet
+
+
+def test_a_race_that_half_of_the_folds_never_end_is_said_to_be_so():
+    end = curve((10, 1, 0.8))
+    curves = {"augnet": {0: end, 1: end}, "adda": {0: curve((20, 1, 0.9)), 1: curve((20, 1, 0.7))}}
+    assert race(curves, "augnet").endswith("adda in half of the folds or more never.")
 
 
 def test_improvement_is_paired_by_fold():

@@ -6,18 +6,14 @@ import pytest
 import torch
 from planted import HARMFUL, SEEN, UNSEEN, shares, task
 
-from augnet.augment import ByClass, Policy
+from augnet.augment import ByClass, Policy, Step
 from augnet.search import (
     SEARCHES,
     RelaxedPolicy,
     as_table,
-    best_so_far,
-    from_table,
     metered,
     points,
-    usage,
 )
-from augnet.search.task import Point
 
 SMALL = {
     "autoaugment": {"trials": 30, "pause": 30},
@@ -67,32 +63,24 @@ def test_points_count_search_and_retraining():
     assert all(0 <= point.test <= 1 and isinstance(point.policy, Policy) for point in curve)
 
 
-def test_the_best_so_far_is_by_validation():
-    curve = [Point(1, 10, 0.5, 0.6), Point(2, 20, 0.4, 0.9), Point(3, 30, 0.7, 0.5)]
-    assert [(p.seconds, p.test) for p in best_so_far(curve)] == [(1, 0.6), (2, 0.6), (3, 0.5)]
-
-
 def test_the_planted_word_helps_and_the_harmful_ones_do_not():
     given = task(epochs=20)
     plain = given.train().test
-    flip = from_table([[{"word": UNSEEN, "probability": 1.0, "magnitude": 0.5}]], given.words)
-    shuffle = from_table(
-        [[{"word": HARMFUL[0], "probability": 1.0, "magnitude": 1.0}]], given.words
-    )
+    by_name = {word.name: word for word in given.words}
+    flip = Policy([[Step(by_name[UNSEEN], 1.0, 0.5)]])
+    shuffle = Policy([[Step(by_name[HARMFUL[0]], 1.0, 1.0)]])
     assert given.train(flip).test > plain + 0.05
     assert given.train(shuffle).test < plain
 
 
-def test_a_policy_is_written_down_and_read_again():
-    given = task()
-    policy = RelaxedPolicy(given.words).harden()
-    again = from_table(as_table(policy), given.words)
-    for ours, theirs in zip(
-        *(itertools.chain(*p.subpolicies) for p in (policy, again)), strict=True
-    ):
-        assert ours.word == theirs.word
-        assert ours.magnitude == pytest.approx(theirs.magnitude, abs=1e-4)
-    assert sum(usage(policy).values()) == pytest.approx(sum(usage(again).values()), abs=1e-3)
+def test_a_policy_is_written_down():
+    policy = RelaxedPolicy(task().words).harden()
+    rows, steps = (list(itertools.chain(*each)) for each in (as_table(policy), policy.subpolicies))
+    for row, step in zip(rows, steps, strict=True):
+        assert row["word"] == step.word.name
+        assert row["probability"] == pytest.approx(step.probability, abs=1e-4)
+        assert row["magnitude"] == pytest.approx(step.magnitude, abs=1e-4)
+        assert row["strength"] == step.word.describe(step.magnitude)
 
 
 def test_a_relaxed_policy_has_gradients_and_the_same_views_for_the_same_dice():
@@ -111,10 +99,8 @@ def test_a_relaxed_policy_has_gradients_and_the_same_views_for_the_same_dice():
 
 def test_a_policy_by_class_needs_labels_and_is_nothing_without():
     given = task()
-    flip, none = (
-        from_table([[{"word": UNSEEN, "probability": p, "magnitude": 1.0}]], given.words)
-        for p in (1.0, 0.0)
-    )
+    word = next(word for word in given.words if word.name == UNSEEN)
+    flip, none = (Policy([[Step(word, probability)]]) for probability in (1.0, 0.0))
     both = ByClass([flip, none])
     x, y = given.splits.train
     assert both(x) is x

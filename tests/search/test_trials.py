@@ -6,11 +6,23 @@ import optuna
 import pytest
 from planted import task
 
+from augnet.config import ConfigError, parse_change, read, resolve
 from augnet.search import metered
 from augnet.search.autoaugment import autoaugment
 from augnet.search.fast import fast_autoaugment
 from augnet.search.task import Task
-from augnet.search.trials import FAILURES, SearchError, best, over
+from augnet.search.trials import (
+    FAILURES,
+    SearchError,
+    attempt,
+    best,
+    every,
+    open_study,
+    over,
+    refuse_others,
+    suggest,
+)
+from augnet.transforms import GaussianNoise, SignFlip
 
 
 @pytest.fixture
@@ -91,10 +103,76 @@ def test_two_processes_share_a_study(storage):
     assert len({str(trial.params) for trial in done}) == len(done)
 
 
+def test_what_others_spend_meanwhile_and_on_failures_is_counted_once(storage):
+    given, other = task(), task()
+    mine, theirs = (open_study(storage, "shared", 0) for _ in range(2))
+
+    def spends(task, passes, fails=False):
+        def value(trial):
+            task.passes += passes
+            if fails:
+                raise RuntimeError("out of memory")
+            return 0.5
+
+        return value
+
+    attempt(theirs, other, spends(other, 1, fails=True), set())
+    rounds = every(mine, given, spends(given, 10), trials=4, pause=1)
+    next(rounds)
+    assert given.passes == 1 + 10
+    attempt(theirs, other, spends(other, 100), set())
+    attempt(theirs, other, spends(other, 1000, fails=True), set())
+    next(rounds)
+    assert given.passes == 1 + 10 + 100 + 1000 + 10
+    later = task()
+    list(every(open_study(storage, "shared", 0), later, spends(later, 10), trials=3, pause=1))
+    assert later.passes == given.passes
+    spent = [trial.user_attrs["seconds"] for trial in mine.trials]
+    assert later.elsewhere == pytest.approx(sum(spent))
+
+
+def test_a_word_with_two_limits_is_two_choices():
+    words = [SignFlip(), GaussianNoise(limit=0.1), GaussianNoise(limit=3.0)]
+    study = optuna.create_study()
+    policies = [suggest(study.ask(), words) for _ in range(5)]
+    drawn = {step.word for policy in policies for steps in policy.subpolicies for step in steps}
+    assert drawn == set(words)
+    choices = study.trials[0].distributions["0.0.word"].choices
+    assert choices[0] == "sign-flip"  # as in studies that were begun before
+
+
+def settings(*changes):
+    changes = dict(map(parse_change, changes))
+    return resolve("sleep", read("sleep"), "augnet", protocol="small", changes=changes)
+
+
+def test_a_study_is_of_one_config(storage):
+    open_study(storage, "mine", 0, settings())
+    opened = open_study(storage, "mine", 0, settings())  # whoever else it is
+    assert opened.user_attrs["settings"]["experiment"] == "sleep"
+    other = settings("train.epochs=99", "data.windows=9")
+    for refuse in (lambda: open_study(storage, "mine", 0, other),
+                   lambda: refuse_others(storage, "mine", other)):  # fmt: skip
+        with pytest.raises(ConfigError, match=r"other settings \(data.windows, train.epochs\)"):
+            refuse()
+    open_study(storage, "mine-1", 0, other)  # of the fold of another
+    with pytest.raises(ConfigError, match="'mine-1' has trials of other settings"):
+        refuse_others(storage, "mine", settings())
+    refuse_others(storage, "min", other)
+
+
+def test_a_study_of_settings_that_nobody_kept_goes_on(storage):
+    old = optuna.create_study(study_name="old", storage=storage, direction="maximize")
+    old.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    for each in (settings(), settings("train.epochs=99")):
+        refuse_others(storage, "old", each)
+        assert len(over(open_study(storage, "old", 0, each))) == 1
+
+
 def test_fast_autoaugment_goes_on_too(storage):
     options = {"trials": 2, "pause": 1, "folds": 2, "views": 1, "storage": storage}
     first = fast_autoaugment(task(epochs=1), **options)
     assert len(next(first).subpolicies) == 2 * 5
     first.close()
-    assert len(list(fast_autoaugment(task(epochs=1), **options))) == 2
+    assert len(list(fast_autoaugment(task(epochs=1), **options))) == 1  # not the first again
     assert len(over(study(storage, "fast-autoaugment-0"))) == 2

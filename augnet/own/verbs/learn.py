@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from augnet.data.own import DataError
-from augnet.own.verbs.screen import aside, console, one_clear_line, show
+from augnet.own.verbs.screen import MISTAKES, aside, console, one_clear_line, show
 
 Data = Annotated[
     Path,
@@ -54,12 +54,12 @@ def learn(
     window: Annotated[float | None, typer.Option(help="Seconds cut out of recordings.")] = None,
 ) -> None:
     """Learn which transformations leave the labels of your data alone, and how far."""
+    from augnet.learn.door import budget as read_budget
     from augnet.model import read_header
     from augnet.own.job import Job
     from augnet.own.settings import Settings, layers_of
-    from augnet.own.settings import budget as read_budget
 
-    with one_clear_line():
+    with one_clear_line(*MISTAKES):
         read_budget(budget)
         kinds: tuple[Literal["auto", "classes", "values"], ...] = ("auto", "classes", "values")
         if task not in kinds:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from augnet.model import Model
-from augnet.own.verbs.screen import aside, console, one_clear_line, show
+from augnet.own.verbs.screen import MISTAKES, aside, console, one_clear_line, show
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or the directory of augnet learn.")]
 TrunkOption = Annotated[
@@ -46,9 +46,11 @@ def predict(
 ) -> None:
     """Predict samples, with the probability of each class."""
     from augnet.data.own import read
-    from augnet.own.predict import as_csv, predictions, write
+    from augnet.own.predict import as_csv, check, predictions, write
 
-    with one_clear_line():
+    with one_clear_line(*MISTAKES):
+        if out is not None:
+            check(out)
         loaded = _load(model, trunk)
         found = read(data, loaded.header.reading, labelled=False, most=most)
         for line in found.account:
@@ -65,7 +67,7 @@ def inspect(model: ModelFile) -> None:
     """Say what a model has learned, and how."""
     from augnet.model import load_augment, read_header
 
-    with one_clear_line():
+    with one_clear_line(*MISTAKES):
         header = read_header(model)
         table = Table("", "", show_header=False)
         for name, value in (
@@ -110,7 +112,7 @@ def export(
     from augnet.export import export as say
     from augnet.model import load_augment, read_header
 
-    with one_clear_line():
+    with one_clear_line(*MISTAKES):
         choices = (*LIBRARIES, "policy", *PROGRAMS)
         if to not in choices:
             raise ValueError(f"--to is one of {', '.join(choices)}; got {to!r}")

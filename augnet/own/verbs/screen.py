@@ -8,21 +8,34 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from augnet.config import ConfigError
 from augnet.data.own import DataError
 from augnet.model import Header, ModelError
 
 console = Console()
 aside = Console(stderr=True)
+MISTAKES = (ValueError, TypeError)
+"""By which `augnet.learn` and its neighbours refuse what they are given."""
 
 
 @contextmanager
-def one_clear_line() -> Iterator[None]:
-    """Turn what a user can mend into one line and exit code 2."""
+def one_clear_line(*more: type[Exception], interrupted: str = "") -> Iterator[None]:
+    """Turn what a user can mend into one line and exit code 2.
+
+    Which is what refuses by an error of ours, what the system says, and `more` that a verb knows
+    of; all else is a mistake of ours, whose traceback is wanted. `interrupted` is what Ctrl-C says.
+    """
+    mistakes: tuple[type[Exception], ...] = (ConfigError, DataError, ModelError, OSError, *more)
     try:
         yield
-    except (DataError, ModelError, ValueError, TypeError, OSError) as error:
+    except mistakes as error:
         aside.print(f"[bold red]augnet:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        if not interrupted:
+            raise
+        aside.print(f"Interrupted. {interrupted}", highlight=False, soft_wrap=True)
+        raise typer.Exit(130) from None
 
 
 def show(header: Header) -> None:
