@@ -27,6 +27,7 @@ OVER = (TrialState.COMPLETE, TrialState.PRUNED)
 SPENT = (*OVER, TrialState.FAIL)  # on which something was spent, whatever came of it
 FAILURES = 5  # in a row are not bad luck any more
 SETTINGS = "settings"  # the user attribute of a study that has them
+MACHINES = {"root", "cache", "trials"}  # where data is, and when who is there has done enough
 HEARTBEAT = 60  # seconds: who is silent for longer is gone, and its trial with it
 SURVIVABLE = (RuntimeError, ValueError, ArithmeticError)
 
@@ -96,12 +97,7 @@ def _insist(name: str, kept: dict[str, Any] | None, settings: Config) -> None:
     """Refuse settings that are not those a study was begun with, if these are known."""
     if kept is None:
         return
-    try:
-        same = Config(**kept) == settings
-    except (TypeError, ValueError):  # of a version that had other settings
-        same = False
-    if not same:
-        keys = ", ".join(_differences(kept, settings.model_dump(mode="json")))
+    if keys := ", ".join(_differences(kept, settings.model_dump(mode="json"))):
         raise ConfigError(
             f"study {name!r} has trials of other settings ({keys}): choose another --storage, or "
             "the settings that it was begun with"
@@ -109,8 +105,8 @@ def _insist(name: str, kept: dict[str, Any] | None, settings: Config) -> None:
 
 
 def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """Name the keys that differ, within tables too."""
-    for key in dict.fromkeys((*one, *other)):
+    """Name the keys that differ, within tables too, but for those that each machine may have."""
+    for key in sorted({*one, *other} - MACHINES):
         mine, theirs = one.get(key), other.get(key)
         if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
             yield from (f"{key}.{inner}" for inner in _differences(mine, theirs))

@@ -21,7 +21,7 @@ class Unrolled:
 
     def __init__(self, trunk: nn.Module, step: float) -> None:
         self.parameters = [p for p in trunk.parameters() if p.requires_grad]
-        self.step = step
+        self.step = self.taken = step
 
     def gradient(self, loss: Tensor) -> list[Tensor]:
         """Give the gradient in the parameters of the trunk."""
@@ -45,14 +45,15 @@ class Unrolled:
         """Give the validation loss after a step of training, and its gradient there."""
         gradient = self.gradient(train())
         # A step that is large for once would leave the region where its gradient means something.
-        with self.moved(gradient, -self.step / max(1.0, _norm(gradient))):
+        self.taken = self.step / max(1.0, _norm(gradient))
+        with self.moved(gradient, -self.taken):
             loss = valid()
             return loss.item(), self.gradient(loss)
 
     def hypergradient(
         self, train: Loss, direction: Sequence[Tensor], policy: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Tell how the validation loss after a step changes with the policy.
+        """Tell how the validation loss after the step that was taken changes with the policy.
 
         `train` must roll the same dice each time that it is called.
         """
@@ -64,7 +65,7 @@ class Unrolled:
         return [
             torch.zeros_like(each)
             if up is None or down is None
-            else -self.step * (up - down) / (2 * radius)
+            else -self.taken * (up - down) / (2 * radius)
             for each, up, down in zip(policy, *sides, strict=True)
         ]
 

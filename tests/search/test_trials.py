@@ -148,7 +148,7 @@ def settings(*changes):
 
 def test_a_study_is_of_one_config(storage):
     open_study(storage, "mine", 0, settings())
-    opened = open_study(storage, "mine", 0, settings())  # whoever else it is
+    opened = open_study(storage, "mine", 0, settings("data.root='/elsewhere'"))  # another machine
     assert opened.user_attrs["settings"]["experiment"] == "sleep"
     other = settings("train.epochs=99", "data.windows=9")
     for refuse in (lambda: open_study(storage, "mine", 0, other),
