@@ -219,6 +219,7 @@ def test_the_command_says_what_was_changed():
     sizes = {"data.sizes": [8, 4, 4], "train.epochs": 3}
     config = settings("none", "paper", **sizes)
     config.pop("measure")  # as in a file from before there was one
+    config["train"]["gone"] = 1  # and from when there was another
     changed = run("none", 1, config)
     assert changes(experiment, changed) == sizes
     (command,) = commands(experiment, [changed])

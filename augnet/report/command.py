@@ -12,7 +12,8 @@ from augnet.report.runs import Run
 def changes(experiment: Experiment, run: Run) -> dict[str, Any]:
     """Find the settings of a run that are not its experiment's, as `--set` would give them.
 
-    What a run from an older version does not know was not changed. Grid points are not changes.
+    What a run from an older version does not know was not changed, and what this version does not
+    know cannot be set. Grid points are not changes.
     """
     name, protocol = run.study
     try:
@@ -21,12 +22,14 @@ def changes(experiment: Experiment, run: Run) -> dict[str, Any]:
         return {}
     known = dict(leaves(json.loads(usual.model_dump_json())))
     found = {key: value for key, value in leaves(run.config) if known.get(key) != value}
-    settings = ("data.", "augment.", "trunk.", "net.", "penalty.", "train.", "measure.",
-                "scores.")  # fmt: skip
+    free = ("data.", "augment.", "trunk.", "measure.")  # keys are arguments, whatever these take
+    fixed = ("net.", "penalty.", "train.", "scores.")
     return {
         key: value
         for key, value in found.items()
-        if key.startswith(settings) and key not in run.sweep and value is not None
+        if (key.startswith(free) or (key.startswith(fixed) and key in known))
+        and key not in run.sweep
+        and value is not None
     }
 
 
