@@ -70,16 +70,11 @@ class Searched(NamedTuple):
     @property
     def said(self) -> list[str]:
         """Say in sentences how AugNet compares with bilevel searches, and what is no better."""
-        ours = sorted(method for method in self.curves if method.startswith(OURS))
-        found = [sentence for name in ours if (sentence := race(self.curves, name))]
-        worse = [
-            method
-            for method, seeds in self.curves.items()
-            if method != PLAIN and _mean(seeds) <= _mean(self.curves.get(PLAIN, {}))
-        ]
+        found = [race(self.curves, OURS)] if OURS in self.curves else []
+        worse = [method for method in self.curves if not helps(self.curves, method)]
         if worse:
             found.append(f"On average no better than no augmentation: {', '.join(worse)}.")
-        return found
+        return [sentence for sentence in found if sentence]
 
     @property
     def commands(self) -> list[str]:
@@ -105,10 +100,6 @@ class Searched(NamedTuple):
                 for method, seeds in self.curves.items()
             },
         }
-
-
-def _mean(seeds: Mapping[int, Curve]) -> float:
-    return float(np.mean([curve.test[-1] for curve in seeds.values()])) if seeds else -math.inf
 
 
 def _steps(curve: Curve) -> dict[str, list[float]]:
@@ -177,6 +168,13 @@ def beats(curves: Curves, method: str) -> str:
         return "-"
     better = [curves[method][s].test[-1] > curves[PLAIN][s].test[-1] for s in common]
     return f"over none in {sum(better)} of {len(better)}"
+
+
+def helps(curves: Curves, method: str) -> bool:
+    """Whether a method is better than no augmentation, on average over the folds of both."""
+    common = set(curves[method]) & set(curves.get(PLAIN, {}))
+    gains = [curves[method][s].test[-1] - curves[PLAIN][s].test[-1] for s in common]
+    return method == PLAIN or not common or sum(gains) > 0
 
 
 def find(paths: Iterable[Path]) -> list[Searched]:
