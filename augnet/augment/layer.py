@@ -16,6 +16,7 @@ from augnet.transforms.relax import unit_interval
 Mixing: TypeAlias = Literal["weighted", "drawn"]
 Dice: TypeAlias = tuple[Tensor, list[Noise]]
 """The dice of a layer: the lot that chooses each sample's word, and what each word rolled."""
+Resampling: TypeAlias = tuple[Interpolation, Padding]
 Weighed: TypeAlias = tuple[Transform, Tensor, Tensor]
 """A word with its weight and its magnitude."""
 
@@ -223,7 +224,7 @@ class AugmentationLayer(nn.Module):
         return picked
 
     @property
-    def resampling(self) -> tuple[Interpolation, Padding] | None:
+    def resampling(self) -> Resampling | None:
         """How all words resample images, if all are affine maps that do so alike."""
         found = {resampling(word) for word in self.transforms}
         return found.pop() if len(found) == 1 else None
@@ -265,7 +266,7 @@ class AugmentationLayer(nn.Module):
         return self.sentence()
 
 
-def resampling(word: Transform) -> tuple[Interpolation, Padding] | None:
+def resampling(word: Transform) -> Resampling | None:
     """Tell how a word resamples images, if it is an affine map."""
     return (word.interpolation, word.padding) if isinstance(word, Affine) else None
 

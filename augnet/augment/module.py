@@ -2,16 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from typing import TypeAlias
 
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet.augment.layer import AugmentationLayer, Dice, Weighed, resampling
+from augnet.augment.layer import AugmentationLayer, Dice, Resampling, Weighed, resampling
 from augnet.transforms.base import full_precision
-from augnet.transforms.geometry import Affine, Interpolation, Padding, compose, warp
-
-Resampling: TypeAlias = tuple[Interpolation, Padding]
+from augnet.transforms.geometry import Affine, compose, warp
 
 
 class AugmentationModule(nn.Module):

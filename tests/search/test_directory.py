@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -192,3 +193,13 @@ def test_improvement_is_paired_by_fold():
     assert [text.get_text() for text in axis.get_yticklabels()] == ["augnet"]
     assert axis.lines[1].get_xdata() == pytest.approx([0.1, 0.05])
     assert improvement({"augnet": curves["augnet"]}, "adda", 10, "accuracy") is None
+
+
+def test_a_method_helps_on_the_folds_that_it_shares_with_none():
+    def curve(score):
+        return Curve(np.array([1.0]), np.array([1.0]), np.array([score]))
+
+    curves = {"none": {0: curve(0.5), 1: curve(0.9)}, "good": {0: curve(0.6)},
+              "bad": {0: curve(0.7), 1: curve(0.6)}, "elsewhere": {2: curve(0.1)}}  # fmt: skip
+    helping = [method for method in curves if helps(curves, method)]
+    assert helping == ["none", "good", "elsewhere"]
