@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from augnet.cli import app
 from augnet.config import ConfigError, read, resolve
 from augnet.report.figures.searches import Curve, at, improvement
-from augnet.report.searches import load, race, reach
+from augnet.report.searches import helps, load, race, reach
 from augnet.search import Task
 
 TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=1", "net.copies=1",
