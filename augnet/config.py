@@ -56,7 +56,7 @@ class Net(Section):
 class Penalty(Section):
     """What is added to the loss, and its weight over the epochs."""
 
-    name: Literal["none", "selective", "magnitude-only", "data-space", "travel"] = "none"
+    name: Literal["none", "selective", "magnitude-only", "data-space", "travel", "shares"] = "none"
     weight: float | list[tuple[int, float]] = 0.0
 
     @field_validator("weight")

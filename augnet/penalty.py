@@ -16,6 +16,7 @@ from augnet.transforms.noise import derangement
 
 AT_REST = 0.02  # magnitudes below are moved as if they were this, so that no word dies
 MOVED = 32  # samples tell how far a word moves the data
+STILL = 0.01  # of the distance between samples: layers that move data less are all but at rest
 
 
 def selective(weights: Tensor | nn.Module, magnitudes: Tensor | None = None) -> Tensor:
@@ -99,14 +100,29 @@ def travel(augment: nn.Module, x: Tensor, generator: Generator | None = None) ->
     more than that is worth: so words that move the data far at little cost go first, and no unit
     of magnitude matters. For layers of one word each, which compete for nothing but the task.
     """
-    layers = _layers(augment, "travel")
+    return -_travelled(_layers(augment, "travel"), x, generator).sum()
+
+
+def shares(augment: nn.Module, x: Tensor, generator: Generator | None = None) -> Tensor:
+    """Grant each layer the same cost: −Σ log Σ w d(μ), with d as in `travel`.
+
+    A word whose cost is in proportion to how far it moves the data grows until it costs λ, the
+    weight of the penalty, in units of the loss; one that costs less goes to its limit, one that
+    costs more moves the data less. So no word takes the place of another, and none dies.
+    """
+    return -(_travelled(_layers(augment, "shares"), x, generator) + STILL).log().sum()
+
+
+def _travelled(layers: list[AugmentationLayer], x: Tensor, generator: Generator | None) -> Tensor:
+    """Give Σ w d(μ) of each layer."""
     x = x[:MOVED]
     if len(x) == 1:  # no other sample, no measure
-        return x.new_zeros(())
+        return x.new_zeros(len(layers))
     apart = _distance(x, x[derangement(x, len(x), generator)])
-    total = x.new_zeros(())
+    travelled = []
     for layer in layers:
         layer.check(x)
+        total = x.new_zeros(())
         words = zip(layer.transforms, layer.weights, layer.magnitudes, strict=True)
         for word, weight, magnitude in words:
             if isinstance(word, Switched):
@@ -116,7 +132,8 @@ def travel(augment: nn.Module, x: Tensor, generator: Generator | None = None) ->
                 stirred = magnitude + (AT_REST - magnitude.detach()).clamp(min=0)
                 moved = _distance(word.view(x, stirred, generator), x)
             total = total + weight * moved
-    return -total / apart.clamp(min=1e-6)
+        travelled.append(total)
+    return torch.stack(travelled) / apart.clamp(min=1e-6)
 
 
 def _distance(first: Tensor, second: Tensor) -> Tensor:

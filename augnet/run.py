@@ -99,6 +99,7 @@ PENALISED: dict[str, tuple[str, ...]] = {
     "selective": ("layers",),
     "data-space": ("layers",),
     "travel": ("layers",),
+    "shares": ("layers",),
     "magnitude-only": ("layers", "augerino"),
 }
 

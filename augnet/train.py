@@ -13,7 +13,7 @@ from augnet.config import Penalty, Scores, Training
 from augnet.data import Samples, Splits
 from augnet.invariance import invariance, summary
 from augnet.net import AugNet
-from augnet.penalty import Schedule, in_data_space, magnitude_only, selective, travel
+from augnet.penalty import Schedule, in_data_space, magnitude_only, selective, shares, travel
 from augnet.score import Row as Row
 from augnet.score import accuracy, accuracy_by_copies, as_seen, invariances
 from augnet.transforms import Transform, words
@@ -50,6 +50,8 @@ class Objective(nn.Module):
             return in_data_space(augment, x, dice)
         if self.penalty == "travel":
             return travel(augment, x, dice)
+        if self.penalty == "shares":
+            return shares(augment, x, dice)
         return x.new_zeros(())
 
 

@@ -1,5 +1,7 @@
 """Penalties against hand-computed values, and schedules."""
 
+import math
+
 import pytest
 import torch
 from specimens import inputs, seeded
@@ -15,7 +17,7 @@ from augnet import (
     selective,
     words,
 )
-from augnet.penalty import displacement, in_data_space, travel
+from augnet.penalty import displacement, in_data_space, shares, travel
 from augnet.transforms import IMAGES
 
 
@@ -190,3 +192,44 @@ def test_travel_weighs_words_and_takes_any_batch():
     assert travel(still, x[:1], seeded(0)) == 0
     with pytest.raises(TypeError, match="travel reads weights off augmentation layers"):
         travel(torch.nn.Identity(), x)
+
+
+def test_shares_pay_for_doubling_what_a_word_moves_whatever_that_is():
+    x = pictures()
+    flip = composed("horizontal-flip", magnitude=0.4)
+    assert shares(flip, x, seeded(0)).item() == pytest.approx(-math.log(0.2 + 0.01), abs=0.05)
+    for magnitude in (0.2, 0.4, 0.8):  # a coin moves in proportion to its magnitude
+        flip = composed("horizontal-flip", magnitude=magnitude)
+        shares(flip, x, seeded(0)).backward()
+        elasticity = flip[0].raw_magnitudes.grad.item() * magnitude
+        assert elasticity == pytest.approx(-magnitude / (magnitude + 0.02), rel=0.05)
+
+
+def test_shares_settle_where_a_word_costs_what_it_may():
+    x = pictures()
+    allowed = 0.01
+    augment = composed("horizontal-flip", "contrast", magnitude=0.1)
+    magnitudes = [layer.raw_magnitudes for layer in augment]
+    descent = torch.optim.Adam(magnitudes, lr=0.02)
+    slopes = torch.tensor([0.04, 0.002])  # costs of the whole range: beyond and below what they may
+    for step in range(300):
+        cost = sum(s * layer.magnitudes.sum() for s, layer in zip(slopes, augment, strict=True))
+        descent.zero_grad()
+        (cost + allowed * shares(augment, x, seeded(step))).backward()
+        descent.step()
+    flip, contrast = (layer.magnitudes.item() for layer in augment)
+    assert flip * 0.04 == pytest.approx(allowed, rel=0.1)
+    assert contrast == 1.0
+
+
+def test_shares_let_no_word_die_and_take_any_batch():
+    x = pictures()
+    still = composed("rotate", "horizontal-flip", magnitude=0.0)
+    shares(still, x, seeded(0)).backward()
+    assert all(layer.raw_magnitudes.grad.item() < 0 for layer in still)
+    layer = AugmentationLayer(*words(["translate-x", "contrast"]), magnitude=0.5)
+    shares(layer, x, seeded(0)).backward()
+    assert layer.logits.grad[0] < 0 < layer.logits.grad[1]  # the translation moves farther
+    assert shares(still, x[:1], seeded(0)).isfinite()
+    with pytest.raises(TypeError, match="shares reads weights off augmentation layers"):
+        shares(torch.nn.Identity(), x)
