@@ -359,6 +359,21 @@ def test_what_only_the_trunk_takes_for_another_class_does_not_meet():
     assert not crossing(x, y, rule)
 
 
+@pytest.mark.parametrize("reach", [0.01, 0.02, 0.03, 0.05])
+def test_a_window_too_small_to_tell_is_widened(reach):
+    y = torch.rand(200, generator=generator())
+    x = y[:, None, None, None].expand(-1, 1, 8, 8).clone()
+
+    class Light(nn.Module):
+        def forward(self, x):
+            return x.mean((1, 2, 3))
+
+    meter = Meter(door.data(x, y, generator()), Light(), generator())
+    (row,) = meter.verdicts(words([{"word": "brightness", "limit": 0.9}]), [reach])
+    assert row.verdict == "none"
+    assert row.interval[1] < 0.1
+
+
 def test_less_may_be_added_where_much_is_lost_already():
     x, y = steps()
     x[:, 0] = torch.arange(160).float()
