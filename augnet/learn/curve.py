@@ -111,10 +111,9 @@ class Readings:
             return None
         return torch.stack([torch.stack(onsets).mean(0) for onsets in sides.values()])
 
-    def exchanges(self) -> list[tuple[int, int, int]]:
-        """Find classes that become each other, in opposite directions: own, other and sign."""
-        crossings = [(own, other, sign) for own, other, sign, _ in self._crossings()]
-        return [(a, b, sign) for a, b, sign in crossings if (b, a, -sign) in crossings]
+    def crossings(self) -> list[tuple[int, int, int]]:
+        """Find classes that become others, and in which direction: own, other and sign."""
+        return [(own, other, sign) for own, other, sign, _ in self._crossings()]
 
     def _there(self, own: int, other: int) -> Tensor:
         """Tell for which readings samples of one class have reached another.

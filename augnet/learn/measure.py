@@ -152,13 +152,13 @@ class Meter:
 
     @torch.no_grad()
     def meet(self, word: Transform, reach: float, x: Tensor, y: Tensor, readings: Readings) -> bool:
-        """Tell whether classes become each other here, and not only in the eyes of the trunk.
+        """Tell whether a class becomes another here, and not only in the eyes of the trunk.
 
         Beyond the doses that it was trained on a trunk may take one class for another that looks
         quite different. Samples that really come to another class come nearer to its samples.
         """
-        exchanges = readings.exchanges()
-        if not isinstance(word, Ranged) or not exchanges:
+        crossings = readings.crossings()
+        if not isinstance(word, Ranged) or not crossings:
             return False
         parts = readings.window * (1 + uniform(x, (len(x),), self.generator)) / 2
         signs = torch.where(uniform(x, (len(x),), self.generator) < 0.5, -1.0, 1.0).to(x)
@@ -169,7 +169,7 @@ class Meter:
         answers, labels = self.errors(far, y)[1].argmax(1), y.repeat(3)
         for look in _looks(x):
             here, there, all_views = look(x), look(far), look(near)
-            for own, other, sign in exchanges:
+            for own, other, sign in crossings:
                 rows = (y == own) & (signs == sign) & (answers == other)
                 home = all_views[labels == other]
                 if rows.sum() < 2 or len(home) < 6:

@@ -154,7 +154,7 @@ class Profile:
     def _widen(self, best: float, growing: bool) -> float:
         """Move every range to where the error begins to rise.
 
-        Where two classes become each other, that is a border, and no dose beyond it is trained on.
+        Where a class becomes another, that is a border, and no dose beyond it is trained on.
         Any other rise may be a guess of a trunk that never saw such doses: while ranges grow, it
         counts only among doses that were trained on.
         """
