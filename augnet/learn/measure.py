@@ -254,13 +254,13 @@ class Meter:
     ) -> Invariance:
         doses = 2 * max(4, round(thrift * doses_of(len(x)) / 2))
         readings = self.zoom(word, x, y, before, 3 * reach, doses, 8)
-        counted = self._counted(readings.errors.mean(1), weights)
-        ramps = readings.pooled(counted)
-        while readings.window < 1 and not (ramps.height > self.tolerance).all():
-            # The end of this window does not tell for sure whether the rise goes on.
-            readings = self.read(word, x, y, before, min(1.0, 4 * readings.window), doses)
+        while True:
             counted = self._counted(readings.errors.mean(1), weights)
             ramps = readings.pooled(counted)
+            if readings.window >= 1 or (ramps.height > self.tolerance).all():
+                break
+            # The end of this window does not tell for sure whether the rise goes on.
+            readings = self.read(word, x, y, before, min(1.0, 4 * readings.window), doses)
         onset, places = ramps.onset[0].item(), ramps.reaches(self.tolerance)
         borders = readings.borders(counted) if places[0] < 1 else None
         if borders is not None:
