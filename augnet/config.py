@@ -146,7 +146,7 @@ class Claim(Section):
     quantity: Literal[
         "selected", "weight", "strength", "used-strength", "used-magnitude", "used-layers",
         "leads-from", "spread-widths", "test-accuracy", "accuracy", "invariance",
-        "plain-accuracy", "own-accuracy", "balanced-accuracy",
+        "plain-accuracy", "own-accuracy", "net-accuracy", "balanced-accuracy", "time",
     ]  # fmt: skip
     word: str | None = None
     copies: int | None = None
@@ -170,7 +170,7 @@ class Claim(Section):
         if tolerant != (self.tolerance is not None):
             raise ValueError(f"{given[0]} {'needs a' if tolerant else 'takes no'} tolerance")
         needed = {"word": ("weight", "strength", "used-strength", "leads-from"),
-                  "copies": ("accuracy", "invariance", "own-accuracy")}  # fmt: skip
+                  "copies": ("accuracy", "invariance", "own-accuracy", "time")}  # fmt: skip
         for key, quantities in needed.items():
             if (self.quantity in quantities) != (getattr(self, key) is not None):
                 raise ValueError(f"{key} is for {', '.join(quantities)}, and these need it")
@@ -222,6 +222,12 @@ class Experiment(Section):
                     hint = nearest(variant, self.variants)
                     raise ValueError(f"{claim.says!r} is about an unknown {variant!r}{hint}")
         return self
+
+    def explained(self, protocols: Iterable[str]) -> dict[str, str]:
+        """Say what each of some protocols is, part by part, where the file does."""
+        parts = dict.fromkeys(part for each in protocols for part in each.split("+"))
+        said = {part: self.protocols.get(part, {}).get("says") for part in parts}
+        return {part: says for part, says in said.items() if says}
 
     @property
     def base(self) -> dict[str, Any]:
@@ -282,6 +288,7 @@ def resolve(
         if part not in protocols:
             raise ConfigError(f"{name} has no protocol {part!r}{nearest(part, protocols)}")
         settings = merge(settings, protocols[part])
+    settings = {key: value for key, value in settings.items() if key != "says"}
     own = dict(experiment.variants[variant])
     own_protocols = own.pop("protocols", {})
     settings = merge(settings, own)

@@ -286,6 +286,7 @@ class RunDirectory:
             result["measured"] = [trainer.measure(word, c) for c in self.config.measure.copies]
         if self.config.scores.copies:
             result["scored"] = trainer.score_views()
+            result["times"] = trainer.time_views()
         self._write_json("result.json", result)
         (self.path / "state.pt").unlink(missing_ok=True)
 

@@ -1,5 +1,7 @@
 """How good a net is: with which views of a sample, over how many copies, and how invariant."""
 
+import statistics
+import time
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -14,6 +16,7 @@ from augnet.transforms import Transform
 
 Row: TypeAlias = dict[str, float]
 AT_ONCE = 256  # samples, copies and all: they should fit into the cache
+ROUNDS = 5  # of a stopwatch
 
 
 def as_seen(net: AugNet, views: str) -> AugNet:
@@ -55,6 +58,31 @@ def accuracy_by_copies(
             right[count].append(net.aggregate(outputs[:count]).argmax(1) == y)
     net.copies = usual
     return {count: torch.cat(found).double().mean().item() for count, found in right.items()}
+
+
+@torch.no_grad()
+def time_by_copies(
+    net: AugNet, x: Tensor, copies: Sequence[int], dice: Generator
+) -> dict[int, float]:
+    """Give the time of a forward pass for several numbers of copies, the trunk's own being 1.
+
+    Medians of some rounds; the trunk and all numbers of copies take turns, so that a machine that
+    is busy for a while is so for all of them.
+    """
+    usual, x = net.copies, x[: max(1, AT_ONCE // max(copies))]
+    rounds: list[list[float]] = []
+    for _ in range(1 + ROUNDS):
+        rounds.append([])
+        for count in (0, *copies):
+            net.copies = count or usual
+            start = time.perf_counter()
+            net(x, dice) if count else net.trunk(x)
+            if x.device.type != "cpu":
+                torch.accelerator.synchronize()
+            rounds[-1].append(time.perf_counter() - start)
+    net.copies = usual
+    trunk, *rest = map(statistics.median, zip(*rounds[1:], strict=True))  # the first warms up
+    return {count: seconds / trunk for count, seconds in zip(copies, rest, strict=True)}
 
 
 def invariances(net: AugNet, words: Sequence[Transform], x: Tensor, dice: Generator) -> Row:

@@ -15,7 +15,7 @@ from augnet.invariance import invariance, summary
 from augnet.net import AugNet
 from augnet.penalty import Schedule, in_data_space, magnitude_only, selective, shares, travel
 from augnet.score import Row as Row
-from augnet.score import accuracy, accuracy_by_copies, as_seen, invariances
+from augnet.score import accuracy, accuracy_by_copies, as_seen, invariances, time_by_copies
 from augnet.transforms import Transform, words
 
 
@@ -169,6 +169,14 @@ class Trainer:
             own = accuracy_by_copies(net, test, self.scores.copies, self._same_dice())
         rows = [{"views": "own", "copies": c, "accuracy": value} for c, value in own.items()]
         return [{"views": "plain", "copies": 1, "accuracy": plain}, *rows]
+
+    def time_views(self) -> list[Row]:
+        """Give the time of a forward pass with each number of copies of own views (fig. B.6)."""
+        net = as_seen(self.net, "own").eval()
+        with self.fabric.autocast():
+            x, dice = self.splits.test.x, self._same_dice()
+            times = time_by_copies(net, x, self.scores.copies, dice)
+        return [{"copies": count, "time": round(value, 3)} for count, value in times.items()]
 
     def _same_dice(self) -> Generator:
         return Generator(device=self.fabric.device).manual_seed(self.seed)

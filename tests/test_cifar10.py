@@ -28,6 +28,9 @@ def test_every_method_runs_and_is_scored_alike(variant, tmp_path):
     views = [(row["views"], row["copies"]) for row in scored]
     assert views == [("plain", 1), ("own", 1), ("own", 2)]
     assert all(0 <= row["accuracy"] <= 1 for row in scored)
+    times = json.loads((run.path / "result.json").read_text())["times"]
+    assert [row["copies"] for row in times] == [row["copies"] for row in scored[1:]]
+    assert all(row["time"] > 0 for row in times)
 
 
 @pytest.mark.parametrize("protocol", ["fair", "paper", "fair+small", "paper+small"])

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from augnet.config import read, resolve
+from augnet.report import write
 from augnet.report.drawings import draw
 from augnet.report.figures import copies, heat_map, interval, over_epochs
-from augnet.report.quantities import own_accuracy, plain_accuracy
+from augnet.report.quantities import net_accuracy, own_accuracy, plain_accuracy, time
 from augnet.report.records import record, records
 from augnet.report.results import results
 from augnet.report.runs import Run, with_stopped
-from augnet.report.study import load, studies
-from augnet.report.tables import variants_table
+from augnet.report.study import load, side_by_side, studies
+from augnet.report.tables import grid_table, variants_table
 
 CIFAR = read("cifar10")
 
@@ -34,7 +35,8 @@ def run(variant, seed=0, words=(), best=0.7, protocol="fair+small"):
     scored += [{"views": "own", "copies": c, "accuracy": best + 0.001 * c} for c in (1, 4, 10)]
     versions = {"commit": "abc", "machine": "a desk"}
     settings = json.loads(config.model_dump_json())
-    return Run(Path(), settings, seed, rows, [], versions, rows[-1], scored)
+    times = [{"copies": c, "time": 1.05 * c} for c in (1, 4, 10)] if words else []
+    return Run(Path(), settings, seed, rows, [], versions, rows[-1], scored, times)
 
 
 WORDS = ("translate-x", "horizontal-flip")
@@ -56,11 +58,15 @@ def test_stopped_accuracy_is_that_of_the_best_validation_so_far():
 
 def test_scores_are_read_off_the_record():
     kept = record(RUNS[2])
-    claim = CIFAR.expect.claims[-1]
-    assert claim.quantity == "own-accuracy"
+    claim = next(each for each in CIFAR.expect.claims if each.quantity == "own-accuracy")
     assert plain_accuracy(kept, claim) == 0.7
     assert own_accuracy(kept, claim.model_copy(update={"copies": 10})) == pytest.approx(0.71)
     assert own_accuracy(kept, claim.model_copy(update={"copies": 3})) is None
+    assert net_accuracy(kept, claim) == pytest.approx(0.71)  # it averages over what it learned
+    assert net_accuracy(record(RUNS[0]), claim) == 0.6  # there is nothing to average over
+    assert net_accuracy(kept.model_copy(update={"scored": []}), claim) == kept.test_accuracy
+    assert time(kept, claim.model_copy(update={"copies": 10})) == 10.5
+    assert time(record(RUNS[0]), claim) is None
 
 
 def test_the_table_has_a_column_for_each_way_of_scoring():
@@ -74,12 +80,57 @@ def test_the_table_has_a_column_for_each_way_of_scoring():
 def test_figures_compare_methods():
     figure = copies(records(RUNS))
     assert len(figure.axes[0].lines) == 4  # a line and a dotted one for each of two methods
+    assert len(figure.axes[1].lines) == 2  # times of the one that was timed, and of the trunk
+    assert list(figure.axes[1].lines[0].get_ydata()) == pytest.approx([1.05, 4.2, 10.5])
+    assert len(copies(records(RUNS[:2])).axes) == 1
     assert copies([]) is None
     drawn = over_epochs(RUNS, lambda row: row["stopped_accuracy"], "accuracy", paint=interval(0.9))
     assert len(drawn.axes[0].lines) == 2
     maps = heat_map(RUNS[2])
     assert maps.axes[0].images[0].get_array().shape == (2, 5)
     assert [axis.get_title() for axis in maps.axes[:-1]] == ["magnitude"]  # none is selected
+
+
+def test_the_usual_settings_are_a_point_of_every_grid():
+    swept = run("augnet", 0, WORDS)
+    swept.config["sweep"] = {"penalty.weight": 0.1}
+    kept = records([*RUNS, swept])
+    assert [each.usual for each in kept] == [{}, {}, *[{"penalty.weight": 0.02}] * 2, {}]
+    table = grid_table(CIFAR.expect, kept)
+    assert [line[:3] for line in table.rows] == [("augnet", "0.02", "2"), ("augnet", "0.1", "1")]
+    assert table.columns[-1] == "C = 10"
+    ((study, runs),) = studies([*RUNS, swept])
+    (grid,) = (each for each in draw(study, runs) if each.name.startswith("grid"))
+    assert [list(axis.lines[0].get_xdata()) for axis in grid.figure.axes] == [[0.02, 0.1]] * 3
+    assert "own views" in grid.figure.axes[2].get_ylabel()
+
+
+def test_protocols_stand_side_by_side(tmp_path):
+    paper = [run("none", best=0.5, protocol="paper+small"),
+             run("fixed", best=0.55, protocol="paper+small")]  # fmt: skip
+    assert side_by_side(study for study, _ in studies(list(RUNS))) == {}
+    pages = write([*RUNS, *paper], tmp_path)
+    assert len(pages) == 2
+    beside = side_by_side(study for study, _ in studies([*RUNS, *paper]))["cifar10"]
+    assert beside.table.columns == (
+        "variant",
+        "fair+small: samples as they are",
+        "fair+small: C = 10",
+        "paper+small: samples as they are",
+        "paper+small: C = 10",
+    )
+    assert beside.table.rows == [
+        ("none", *(f"{mean} ({span}; 2 seeds)" for mean, span in (
+            ("0.605", "0.600 to 0.610"), ("0.615", "0.610 to 0.620"))), "0.500", "0.510"),
+        ("fixed", "-", "-", "0.550", "0.560"),
+        ("augnet", *(f"{m} ({m} to {m}; 2 seeds)" for m in ("0.700", "0.710")), "-", "-"),
+    ]  # fmt: skip
+    assert set(beside.explained) == {"fair", "paper", "small"}
+    for page in pages:  # each says which is which
+        text = page.read_text()
+        assert "<strong>paper</strong>: what the authors did" in text
+        assert '<td data-label="paper+small: C = 10">0.560</td>' in text
+        assert beside.markdown in page.with_name("summary.md").read_text()
 
 
 def test_a_study_draws_them_all_and_is_kept(tmp_path):

@@ -17,7 +17,7 @@ from augnet.report.drawings import draw
 from augnet.report.figures.style import Drawn
 from augnet.report.html import render
 from augnet.report.runs import Run, find
-from augnet.report.study import Study, studies
+from augnet.report.study import SIDE_BY_SIDE, Beside, Study, side_by_side, studies
 from augnet.report.tables import by_label, runs_table
 from augnet.report.wording import asked, found
 
@@ -27,16 +27,18 @@ __all__ = ["Run", "find", "write"]
 def write(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Write a page, PNG files, Markdown and JSON for each experiment and protocol."""
     pages = []
-    for study, mine in studies(runs):
+    parts = studies(runs)
+    beside = side_by_side(study for study, _ in parts)
+    for study, mine in parts:
         target = folder / study.label
         target.mkdir(parents=True, exist_ok=True)
         figures = draw(study, mine)
         for each in figures:
             each.figure.savefig(target / f"{each.name}.png", dpi=150)
         texts = {
-            "summary.md": markdown(study, figures),
+            "summary.md": markdown(study, figures, beside.get(study.name)),
             "summary.json": json.dumps(study.summary(), indent=1) + "\n",
-            "index.html": page(study, mine, figures),
+            "index.html": page(study, mine, figures, beside.get(study.name)),
         }
         for name, text in texts.items():
             (target / name).write_text(text, encoding="utf-8")
@@ -44,9 +46,10 @@ def write(runs: Sequence[Run], folder: Path) -> list[Path]:
     return pages
 
 
-def markdown(study: Study, figures: Sequence[Drawn]) -> str:
+def markdown(study: Study, figures: Sequence[Drawn], beside: Beside | None = None) -> str:
     """Write the page as Markdown, with the PNG files beside it."""
     parts = [f"# {study.experiment.title}\n", f"{study.experiment.question}\n", study.outcome]
+    parts += [f"\n## {SIDE_BY_SIDE}\n\n{beside.markdown}"] if beside else []
     parts += [f"\n## {title}\n\n{table.markdown}" for title, table in study.tables.items()]
     parts += [f"\n## {each.title}\n\n![{each.title}]({each.name}.png)\n\n{each.caption}"
               for each in figures]  # fmt: skip
@@ -55,7 +58,9 @@ def markdown(study: Study, figures: Sequence[Drawn]) -> str:
     return "\n".join(parts)
 
 
-def page(study: Study, runs: Sequence[Run], figures: Sequence[Drawn]) -> str:
+def page(
+    study: Study, runs: Sequence[Run], figures: Sequence[Drawn], beside: Beside | None = None
+) -> str:
     """Write the page as HTML that needs nothing beside it."""
     tables = {
         title: table for title, table in study.tables.items() if title != "The paper and ours"
@@ -63,6 +68,8 @@ def page(study: Study, runs: Sequence[Run], figures: Sequence[Drawn]) -> str:
     return render(
         "report/page.html",
         study=study,
+        beside=beside,
+        side_by_side=SIDE_BY_SIDE,
         judged=study.judged,
         asked=asked,
         found=found,

@@ -14,6 +14,7 @@ from augnet.report.figures import (
     widths,
 )
 from augnet.report.figures.style import Drawn
+from augnet.report.records import on_grids
 from augnet.report.runs import Run, strength
 from augnet.report.study import Study
 from augnet.report.tables import by_label
@@ -55,8 +56,9 @@ def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
                 "One line per seed: full if the word is selected in the end, pale if another is."
             )
             drawn.append(Drawn("learned", f"Learned strength of {word}", caption, figure))
-    for keys in dict.fromkeys(tuple(record.sweep) for record in study.records):
-        mine = [record for record in study.records if tuple(record.sweep) == keys]
+    swept = on_grids(study.records)
+    for keys in dict.fromkeys(tuple(record.sweep) for record in swept):
+        mine = [record for record in swept if tuple(record.sweep) == keys]
         if figure := over_grid(expect, mine):
             caption = "Lines are medians over seeds, dots the seeds."
             name, title = "-".join(("grid", *keys)), f"Where {' and '.join(keys)} lead"
@@ -65,7 +67,7 @@ def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
 
 
 def _methods(study: Study, runs: Sequence[Run]) -> list[Drawn]:
-    """Compare methods that were scored alike: figures 5a, B.6b and B.9."""
+    """Compare methods that were scored alike: figures 5a, B.5b, B.6 and B.9."""
     drawn = []
     if not any(run.config.get("scores", {}).get("copies") for run in runs):
         return []
@@ -82,9 +84,12 @@ def _methods(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     if figure := copies([record for record in study.records if not record.sweep]):
         caption = (
             "Medians over seeds. Each method's own augmentation is averaged over C views; dotted "
-            "lines are the trunk alone, on samples as they are."
+            "lines are the trunk alone, on samples as they are. The time of a forward pass is "
+            "that of the trunk alone where it is 1."
         )
-        drawn.append(Drawn("copies", "Accuracy against the number of copies", caption, figure))
+        drawn.append(
+            Drawn("copies", "Accuracy and time against the number of copies", caption, figure)
+        )
     for key in (key for key in runs[0].rows[-1] if key.startswith("invariance.")):
         word = key.removeprefix("invariance.")
         figure = over_epochs(runs, lambda row, key=key: row.get(key), f"invariance to {word}")  # type: ignore[misc]

@@ -4,12 +4,13 @@ The page and `docs/results.md` are both made from records, the first from those 
 the second from those in `results/`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from augnet.config import Section
+from augnet.report.command import leaves
 from augnet.report.runs import Run, half_width, label
 from augnet.train import Row
 
@@ -60,12 +61,20 @@ class Scored(Section):
     accuracy: float
 
 
+class Timed(Section):
+    """Time of a forward pass over so many own views, that of the trunk alone being 1."""
+
+    copies: int
+    time: float
+
+
 class Record(Section):
     """What one run came to."""
 
     variant: str
     seed: int
     sweep: dict[str, Any] = Field(default={})
+    usual: dict[str, Any] = Field(default={})  # where others of its variant are swept, its own
     epochs: int
     task: float
     valid_accuracy: float
@@ -75,6 +84,7 @@ class Record(Section):
     widths: dict[str, float] = Field(default={})
     measured: list[Measured] = Field(default=[])
     scored: list[Scored] = Field(default=[])
+    times: list[Timed] = Field(default=[])
 
     @property
     def label(self) -> str:
@@ -90,7 +100,7 @@ class Record(Section):
         return most.strength if most else None
 
 
-def record(run: Run) -> Record:
+def record(run: Run, usual: Mapping[str, Any] | None = None) -> Record:
     """Sum up a run that is over."""
     last = run.kept or run.rows[-1]
     start, end = "augerino.", ".width"
@@ -99,6 +109,7 @@ def record(run: Run) -> Record:
         variant=run.variant,
         seed=run.seed,
         sweep=run.sweep,
+        usual=dict(usual or {}),
         epochs=len(run.rows),
         task=round(last["task"], 4),
         valid_accuracy=round(last["valid_accuracy"], 4),
@@ -110,6 +121,7 @@ def record(run: Run) -> Record:
         },
         measured=[Measured.model_validate(row) for row in run.measured],
         scored=[Scored.model_validate(row) for row in run.scored],
+        times=[Timed.model_validate(row) for row in run.times],
     )
 
 
@@ -120,7 +132,28 @@ def _balanced(run: Run, last: Row) -> float | None:
 
 def records(runs: Sequence[Run]) -> list[Record]:
     """Sum up the runs that are over."""
-    return [record(run) for run in runs if run.kept is not None]
+    swept: dict[str, set[str]] = {}
+    for run in runs:
+        if len(run.sweep) == 1:  # a grid of several keys has no place for a run beside it
+            swept.setdefault(run.variant, set()).update(run.sweep)
+
+    def usual(run: Run) -> dict[str, Any]:
+        keys = set() if run.sweep else swept.get(run.variant, set())
+        known = (leaf for leaf in leaves(run.config) if leaf[0] in keys)
+        return {key: value for key, value in known if isinstance(value, int | float | str)}
+
+    return [record(run, usual(run)) for run in runs if run.kept is not None]
+
+
+def on_grids(records: Sequence[Record]) -> list[Record]:
+    """Give the records of grids, and those of the usual settings as one more point of each."""
+    return [
+        each.model_copy(update={"sweep": point})
+        for each in records
+        for point in (
+            [each.sweep] if each.sweep else [{key: each.usual[key]} for key in each.usual]
+        )
+    ]
 
 
 def _layer(run: Run, number: int) -> Layer:

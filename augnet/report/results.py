@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from augnet.config import ConfigError
+from augnet.config import ConfigError, read
 from augnet.report import searches
 from augnet.report.claims import Judged
-from augnet.report.study import Study, load
+from augnet.report.study import SIDE_BY_SIDE, Study, load, side_by_side
 
 INTRODUCTION = """\
 # Results
@@ -31,8 +31,17 @@ def results(folder: Path) -> str:
     studies = [load(path) for path in sorted(folder.glob("*-paper.json"))]
     if not studies:
         raise ConfigError(f"no *-paper.json in {folder}")
-    fair = [load(path) for path in sorted(folder.glob("*-fair*.json"))]
-    sections = [*map(section, [*studies, *fair])]
+    others = [
+        load(path)
+        for path in sorted({*folder.glob("*-fair*.json"), *folder.glob("*-paper+*.json")})
+    ]
+    beside = side_by_side(others)
+    sections = [*map(section, studies)]
+    sections += [
+        f"## {read(name).title}: {SIDE_BY_SIDE.lower()}\n\n{each.markdown}"
+        for name, each in beside.items()
+    ]
+    sections += [*map(section, others)]
     sections += [compared(searches.load(path)) for path in sorted(folder.glob("*-search.json"))]
     return "\n".join((INTRODUCTION, overview(studies), *sections))
 

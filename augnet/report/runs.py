@@ -25,6 +25,7 @@ class Run(NamedTuple):
     versions: dict[str, str]
     kept: Row | None = None  # the row of the model that was kept; None while it is not over
     scored: list[dict[str, Any]] = []  # noqa: RUF012
+    times: list[Row] = []  # noqa: RUF012
 
     @property
     def variant(self) -> str:
@@ -138,6 +139,7 @@ def read(path: Path) -> Run:
             made["versions"],
             over.get("kept"),
             over.get("scored", []),
+            over.get("times", []),
         )
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ConfigError):

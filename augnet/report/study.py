@@ -15,8 +15,24 @@ from augnet.report.command import changes, commands, toml
 from augnet.report.quantities import Value
 from augnet.report.records import Record, records
 from augnet.report.runs import Run
-from augnet.report.tables import Table, claims_table, grid_table, variants_table
+from augnet.report.tables import Table, claims_table, grid_table, protocols_table, variants_table
 from augnet.report.wording import asked
+
+MEANS = "Means over the seeds, and all that they span."
+SIDE_BY_SIDE = "Protocols side by side"
+
+
+class Beside(NamedTuple):
+    """The protocols of an experiment side by side, and what each of them is."""
+
+    table: Table
+    explained: dict[str, str]
+
+    @property
+    def markdown(self) -> str:
+        """The same in Markdown."""
+        lines = [f"- **{name}**: {says}" for name, says in self.explained.items()]
+        return "\n".join((self.table.markdown, f"{MEANS}\n", *lines, ""))
 
 
 class Study(NamedTuple):
@@ -94,6 +110,21 @@ class Study(NamedTuple):
             "claims": [_as_json(each) for each in self.judged],
             "runs": [record.model_dump(exclude_defaults=True) for record in self.records],
         }
+
+
+def side_by_side(studies: Iterable[Study]) -> dict[str, Beside]:
+    """Put the protocols of each experiment beside each other, where there are several."""
+    found: dict[str, dict[str, Study]] = {}
+    for study in studies:
+        found.setdefault(study.name, {})[study.protocol] = study
+    beside = {}
+    for name, mine in found.items():
+        if len(mine) > 1:
+            experiment = next(iter(mine.values())).experiment
+            kept = {protocol: study.records for protocol, study in mine.items()}
+            table = protocols_table(list(experiment.variants), kept)
+            beside[name] = Beside(table, experiment.explained(mine))
+    return beside
 
 
 def _as_json(judged: Judged) -> dict[str, Any]:

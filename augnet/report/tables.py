@@ -1,11 +1,12 @@
 """Tables: claims beside what was found, what each variant learned, and grids."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from augnet.config import Expect
 from augnet.report.claims import Judged
-from augnet.report.records import Record, Scored
+from augnet.report.records import Record, Scored, on_grids
 from augnet.report.runs import Run
 from augnet.report.wording import asked, found, learned, spread
 
@@ -54,7 +55,7 @@ def variants_table(expect: Expect, records: Sequence[Record]) -> Table:
     """Say what the seeds of each variant learned, in words and physical units; not for grids."""
     word = expect.word
     known = [each for each in records if not each.sweep]
-    views = list(dict.fromkeys(_views(row) for each in known for row in each.scored))
+    views = _kinds(known)
     balanced = any(each.balanced_accuracy is not None for each in known)
     columns = ("variant", "seeds", "what was learned", *([f"strength of {word}"] if word else []),
                "test accuracy", *(["balanced"] if balanced else []), *views)  # fmt: skip
@@ -67,8 +68,7 @@ def variants_table(expect: Expect, records: Sequence[Record]) -> Table:
             *([_strengths(expect, group)] if word else []),
             spread([each.test_accuracy for each in group]),
             *([_balanced(group)] if balanced else []),
-            *(spread([row.accuracy for each in group for row in each.scored if _views(row) == kind])
-              for kind in views),
+            *_by_views(group, views),
         ))  # fmt: skip
     return Table(columns, rows)
 
@@ -80,6 +80,60 @@ def _balanced(group: Sequence[Record]) -> str:
 
 def _views(row: Scored) -> str:
     return "samples as they are" if row.views == "plain" else f"C = {row.copies}"
+
+
+def _kinds(records: Iterable[Record]) -> list[str]:
+    return list(dict.fromkeys(_views(row) for each in records for row in each.scored))
+
+
+def _by_views(group: Sequence[Record], kinds: Iterable[str]) -> Iterable[str]:
+    for kind in kinds:
+        yield spread([row.accuracy for one in group for row in one.scored if _views(row) == kind])
+
+
+def _place(record: Record) -> tuple[str, ...]:
+    """Sort points of a grid: by variant and keys, then by value, numbers as numbers."""
+    values = (
+        f"{value:020.9f}" if isinstance(value, int | float) else str(value)
+        for value in record.sweep.values()
+    )
+    return (record.variant, *record.sweep, *values)
+
+
+def protocols_table(variants: Sequence[str], protocols: Mapping[str, Sequence[Record]]) -> Table:
+    """Put what variants come to under several protocols side by side: means over their seeds."""
+    groups = {
+        protocol: by_label(each for each in records if not each.sweep)
+        for protocol, records in protocols.items()
+    }
+    kinds = {
+        protocol: (_kinds(records)[:1] + _kinds(records)[-1:]) or ["test accuracy"]
+        for protocol, records in protocols.items()
+    }
+    columns = (f"{protocol}: {kind}" for protocol in kinds for kind in kinds[protocol])
+    rows = []
+    known = {label for group in groups.values() for label in group}
+    for label in (variant for variant in variants if variant in known):
+        cells = (
+            _mean([value for one in groups[protocol].get(label, []) for value in _at(one, kind)])
+            for protocol in kinds for kind in kinds[protocol]
+        )  # fmt: skip
+        rows.append((label, *cells))
+    return Table(("variant", *columns), rows)
+
+
+def _at(record: Record, kind: str) -> list[float]:
+    if kind == "test accuracy":
+        return [record.test_accuracy]
+    return [row.accuracy for row in record.scored if _views(row) == kind]
+
+
+def _mean(values: Sequence[float]) -> str:
+    """Give the mean and, of several values, their number and the range that they span."""
+    if not values:
+        return "-"
+    low, mean, high = (f"{each:.3f}" for each in (min(values), fmean(values), max(values)))
+    return mean if len(values) == 1 else f"{mean} ({low} to {high}; {len(values)} seeds)"
 
 
 def _strengths(expect: Expect, group: Sequence[Record]) -> str:
@@ -102,16 +156,17 @@ def runs_table(records: Sequence[Record]) -> Table:
 
 def grid_table(expect: Expect, records: Sequence[Record]) -> Table | None:
     """Put the points of a grid beside what they led to; None if nothing was swept."""
-    swept = [each for each in records if each.sweep]
+    swept = on_grids(records)
     if not swept:
         return None
     keys = list(dict.fromkeys(key for each in swept for key in each.sweep))
     word = expect.word
+    views = _kinds(swept)
     columns = ("variant", *keys, "seeds", "what was learned",
                *([f"strength of {word}"] if word else []),
-               "valid accuracy", "test accuracy")  # fmt: skip
+               "valid accuracy", "test accuracy", *views)  # fmt: skip
     rows = []
-    for group in by_label(swept).values():
+    for _, group in sorted(by_label(swept).items(), key=lambda item: _place(item[1][0])):
         strengths = [each.strength(word) for each in group] if word else []
         rows.append((
             group[0].variant,
@@ -121,5 +176,6 @@ def grid_table(expect: Expect, records: Sequence[Record]) -> Table | None:
             *([spread([value for value in strengths if value is not None])] if word else []),
             spread([each.valid_accuracy for each in group]),
             spread([each.test_accuracy for each in group]),
+            *_by_views(group, views),
         ))  # fmt: skip
     return Table(columns, rows)

@@ -1,35 +1,56 @@
-"""What copies are worth: accuracy against C at inference (figure B.6b)."""
+"""What copies are worth, and what they cost: accuracy and time against C (figures B.5b, B.6)."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from augnet.report.figures.style import canvas, colour, legend, tidy
+from augnet.report.figures.style import INK, canvas, colour, legend, tidy
 from augnet.report.records import Record
 from augnet.report.tables import by_label
 
 
 def copies(records: Sequence[Record]) -> Figure | None:
-    """Draw accuracy against the number of own views, and as a dotted line that of plain samples."""
+    """Draw accuracy against the number of own views, dotted that of plain samples; and time."""
     groups = by_label(record for record in records if record.scored)
     if not groups:
         return None
-    figure = canvas(3.6)
-    axis = figure.subplots()
+    timed = any(record.times for record in records)
+    figure = canvas(6.2 if timed else 3.6)
+    axes = figure.subplots(1 + timed, sharex=True, squeeze=False)[:, 0]
     for number, (label, group) in enumerate(groups.items()):
-        own: dict[int, list[float]] = {}
-        for row in (row for record in group for row in record.scored if row.views == "own"):
-            own.setdefault(row.copies, []).append(row.accuracy)
+        own = _medians(
+            (row.copies, row.accuracy)
+            for record in group for row in record.scored if row.views == "own"
+        )  # fmt: skip
         plain = [row.accuracy for record in group for row in record.scored if row.views == "plain"]
-        medians = [statistics.median(values) for values in own.values()]
-        axis.plot(list(own), medians, "o-", lw=1.6, ms=4, label=label, color=colour(number))
-        axis.axhline(statistics.median(plain), color=colour(number), ls=":", lw=1.2)
+        style = {"lw": 1.6, "ms": 4, "color": colour(number)}
+        axes[0].plot(list(own), list(own.values()), "o-", label=label, **style)
+        axes[0].axhline(statistics.median(plain), color=colour(number), ls=":", lw=1.2)
+        times = _medians((row.copies, row.time) for record in group for row in record.times)
+        if times:
+            axes[1].plot(list(times), list(times.values()), "o-", **style)
+    axes[0].set_ylabel("test accuracy")
+    if timed:
+        axes[1].axhline(1, color=INK, ls="--", lw=1.2, label="the trunk alone")
+        axes[1].set_yscale("log")
+        axes[1].set_ylabel("time of a pass,\nin passes of the trunk")
     ticks = sorted({row.copies for record in records for row in record.scored})
-    axis.set_xscale("log")
-    axis.set_xticks(ticks, [str(tick) for tick in ticks])
-    axis.minorticks_off()
-    axis.set(xlabel="copies at test, C", ylabel="test accuracy")
-    tidy(axis)
-    legend(figure, axis)
+    axes[-1].set_xscale("log")
+    axes[-1].set_xticks(ticks, [str(tick) for tick in ticks])
+    if timed:
+        axes[1].set_yticks(ticks, [str(tick) for tick in ticks])
+    for axis in axes:
+        axis.minorticks_off()
+        tidy(axis)
+    axes[-1].set_xlabel("copies at test, C")
+    legend(figure, *axes)
     return figure
+
+
+def _medians(points: Iterable[tuple[int, float]]) -> dict[int, float]:
+    """Give the median of what is known for each number of copies, the fewest first."""
+    known: dict[int, list[float]] = {}
+    for count, value in points:
+        known.setdefault(count, []).append(value)
+    return {count: statistics.median(known[count]) for count in sorted(known)}
