@@ -12,6 +12,7 @@ import inspect
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -154,15 +155,16 @@ def task(config: Config, seed: int) -> Task:
             "variant with layers by --variant"
         )
     shared = (arguments.get("sfreq"), arguments.get("channels", ()))
+    asked = {"augment.layers": list(chain(*arguments["layers"])), "search.more": config.search.more}
+    words = []
+    for key, specs in asked.items():
+        try:
+            words.append(vocabulary(specs, *shared))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{key}: {error}") from None
     splits = make("data", DATASETS, config.data, seed=seed)
-    return Task(
-        splits,
-        lambda: make("trunk", TRUNKS, config.trunk),
-        vocabulary(list(chain(*arguments["layers"])), *shared),
-        config.train,
-        vocabulary(config.search.more, *shared),
-        seed,
-    )
+    trunk = partial(make, "trunk", TRUNKS, config.trunk)
+    return Task(splits, trunk, words[0], config.train, words[1], seed)
 
 
 def trained(config: Config, seed: int, net: AugNet, splits: Splits) -> Iterator[Point]:

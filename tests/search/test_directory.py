@@ -118,6 +118,10 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
             "train.batch_size takes a whole number from 2",
         ),
         (["adda", "sleep", "--variant", "none", "--protocol", "small"], "words of layers"),
+        (
+            ["randaugment", "sleep", "--protocol", "small", "--set", "search.more=['sign-flop']"],
+            "search.more: unknown word 'sign-flop': did you mean 'sign-flip'",
+        ),
     ],
 )
 def test_mistakes_are_explained(words, message, tmp_path):
