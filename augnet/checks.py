@@ -81,6 +81,14 @@ def count(value: int, name: str) -> int:
     return int(value)
 
 
+def sizes(value: object) -> None:
+    """Refuse anything but how many samples there are to train, to validate and to test with."""
+    listed = list(value) if isinstance(value, list | tuple) else []
+    if len(listed) != 3 or not all(type(size) is int and size >= 1 for size in listed):
+        hint = "three whole numbers from 1: train, valid and test"
+        raise ValueError(f"sizes takes {hint}; got {value!r}")
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Suggest what was meant by an unknown name, or list what there is."""
     plain = {word.lower().replace("_", "-"): word for word in known}

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -98,7 +98,7 @@ class Scores(Section):
     views: Literal["net", "plain", "own"] = "net"
     invariance: list[str | dict[str, Any]] = []  # words, after each epoch, on some test samples
     samples: int = Field(default=500, ge=2)
-    copies: list[int] = []  # of its own views, when a run is over; and plain
+    copies: list[Annotated[int, Field(ge=1)]] = []  # own views, when a run is over; and plain
 
 
 class Searches(Section):

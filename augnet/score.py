@@ -16,7 +16,7 @@ from augnet.transforms import Transform
 
 Row: TypeAlias = dict[str, float]
 AT_ONCE = 256  # samples, copies and all: they should fit into the cache
-ROUNDS = 5  # of a stopwatch
+ROUNDS, TIMED = 5, 128  # of a stopwatch, and the samples of each
 
 
 def as_seen(net: AugNet, views: str) -> AugNet:
@@ -69,7 +69,7 @@ def time_by_copies(
     Medians of some rounds; the trunk and all numbers of copies take turns, so that a machine that
     is busy for a while is so for all of them.
     """
-    usual, x = net.copies, x[: max(1, AT_ONCE // max(copies))]
+    usual, x = net.copies, x[:TIMED]
     rounds: list[list[float]] = []
     for _ in range(1 + ROUNDS):
         rounds.append([])

@@ -89,9 +89,16 @@ def test_what_is_missing_truncated_or_altered_is_said(official, tmp_path, monkey
         make("data", DATASETS, spec, seed=0)
 
 
-@pytest.mark.parametrize("sizes", [(40_001, 10_000, 10_000), (0, 1, 1), (10, 10, 10_001)])
-def test_sizes_are_checked(sizes):
-    with pytest.raises(ValueError, match="sizes are at least 1"):
+@pytest.mark.parametrize("sizes", [(0, 1, 1), (64, 32), (64, 32, 32, 7), 5, "abc", (8, 8, 0.5)])
+@pytest.mark.parametrize("name", ["cifar10", "mario-iggy", "sinusoids", "sleep"])
+def test_sizes_are_checked(name, sizes):
+    with pytest.raises(ValueError, match="sizes takes three whole numbers from 1"):
+        DATASETS[name](sizes=sizes)
+
+
+@pytest.mark.parametrize("sizes", [(40_001, 10_000, 10_000), (10, 10, 10_001)])
+def test_there_are_only_so_many_images(sizes):
+    with pytest.raises(ValueError, match="sizes are at most"):
         cifar.load(sizes=sizes)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from augnet import checks
 from augnet.data.splits import Samples, Splits
 
 URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
@@ -42,12 +43,13 @@ def load(
     The test set is the official one, or the first so many of it. All of it is in memory, so that
     it can be moved to a device once: there is no loader.
     """
+    checks.sizes(sizes)
     for size, most, name in (
         (sizes[0] + sizes[1], 50_000, "train and valid together"),
         (sizes[2], 10_000, "test"),
     ):
-        if min(sizes) < 1 or size > most:
-            raise ValueError(f"sizes are at least 1, {name} at most {most}; got {sizes}")
+        if size > most:
+            raise ValueError(f"sizes are at most {most} for {name}; got {sizes}")
     folder = find(root)
     images, labels = read(folder, TRAIN_MD5)
     order = evenly(labels, Generator().manual_seed(seed))
@@ -105,7 +107,7 @@ def read(folder: Path, files: dict[str, str]) -> tuple[np.ndarray, Tensor]:
 
 
 def _read(file: Path, md5: str) -> np.ndarray:
-    again = f"remove it and unpack the official archive again ({URL})"
+    again = f"unpack the official archive ({URL}) anew"
     if not file.exists():
         raise ValueError(f"{file} is missing, though others are there: {again}")
     content = file.read_bytes()

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from augnet import checks
 from augnet.data.splits import Samples, Splits
 from augnet.transforms import Rotate
 
@@ -28,6 +29,7 @@ def load(
     The sources are drawn in code, or read from an `.npz` file that holds two images (3, 32, 32),
     such as the authors' own.
     """
+    checks.sizes(sizes)
     sources = figures() if images is None else read(Path(images))
     generator = Generator().manual_seed(seed)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
+from augnet import checks
 from augnet.data.splits import Samples, Splits
 
 
@@ -23,6 +24,7 @@ def load(
     The frequency lies within ± `spread` Hz of one of `frequencies`; white noise of the given
     standard deviation is added. Classes are even, in random order.
     """
+    checks.sizes(sizes)
     generator = Generator().manual_seed(seed)
     centres = torch.tensor(frequencies)
     time = torch.arange(round(duration * sfreq)) / sfreq

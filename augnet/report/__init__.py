@@ -17,7 +17,7 @@ from augnet.report.drawings import draw
 from augnet.report.figures.style import Drawn
 from augnet.report.html import render
 from augnet.report.runs import Run, find
-from augnet.report.study import SIDE_BY_SIDE, Beside, Study, side_by_side, studies
+from augnet.report.study import MEANS, SIDE_BY_SIDE, Beside, Study, side_by_side, studies
 from augnet.report.tables import by_label, runs_table
 from augnet.report.wording import asked, found
 
@@ -70,6 +70,7 @@ def page(
         study=study,
         beside=beside,
         side_by_side=SIDE_BY_SIDE,
+        means=MEANS,
         judged=study.judged,
         asked=asked,
         found=found,

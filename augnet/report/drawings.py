@@ -67,8 +67,9 @@ def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
 
 
 def _methods(study: Study, runs: Sequence[Run]) -> list[Drawn]:
-    """Compare methods that were scored alike: figures 5a, B.5b, B.6 and B.9."""
+    """Compare methods that were scored alike: figures 6a, B.5b, B.6 and B.9."""
     drawn = []
+    runs = [run for run in runs if not run.sweep] or runs
     if not any(run.config.get("scores", {}).get("copies") for run in runs):
         return []
     figure = over_epochs(
@@ -84,8 +85,8 @@ def _methods(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     if figure := copies([record for record in study.records if not record.sweep]):
         caption = (
             "Medians over seeds. Each method's own augmentation is averaged over C views; dotted "
-            "lines are the trunk alone, on samples as they are. The time of a forward pass is "
-            "that of the trunk alone where it is 1."
+            "lines are the trunk alone, on samples as they are. Times are those of a forward "
+            "pass, where they were taken, in passes of the trunk."
         )
         drawn.append(
             Drawn("copies", "Accuracy and time against the number of copies", caption, figure)
@@ -106,8 +107,8 @@ def _words(study: Study, runs: Sequence[Run]) -> list[Drawn]:
         for run in group[:1] if study.experiment.expect.word else group:
             if figure := heat_map(run):
                 name = f"words-{label}" + (f"-seed-{run.seed}" if run is not group[0] else "")
-                caption = f"Seed {run.seed}. A magnitude of 1 is the word's limit."
-                drawn.append(Drawn(name, f"Weights and magnitudes: {label}", caption, figure))
+                title = f"Weights and magnitudes: {label}, seed {run.seed}"
+                drawn.append(Drawn(name, title, "A magnitude of 1 is the word's limit.", figure))
     if figure := widths(runs):
         caption = "One line per seed. Angles are in radians, translations in twentieths of a side."
         drawn.append(Drawn("widths", "Widths that Augerino learns", caption, figure))

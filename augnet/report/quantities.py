@@ -78,28 +78,6 @@ def invariance(record: Record, claim: Claim) -> float | None:
     return next((row.invariance for row in record.measured if row.copies == claim.copies), None)
 
 
-def plain_accuracy(record: Record, claim: Claim) -> float | None:
-    """Give the test accuracy of the trunk alone, on samples as they are."""
-    return next((row.accuracy for row in record.scored if row.views == "plain"), None)
-
-
-def own_accuracy(record: Record, claim: Claim) -> float | None:
-    """Give the test accuracy over so many views by the method's own augmentation."""
-    own = (row for row in record.scored if row.views == "own")
-    return next((row.accuracy for row in own if row.copies == claim.copies), None)
-
-
-def net_accuracy(record: Record, claim: Claim) -> float | None:
-    """Give the test accuracy as the paper has it: what learns its views averages over them.
-
-    Policies, fixed or searched, are for training alone.
-    """
-    learns = bool(record.layers or record.widths)
-    kind = [row for row in record.scored if (row.views == "own") == learns]
-    best = max(kind, key=lambda row: row.copies, default=None)
-    return best.accuracy if best else record.test_accuracy
-
-
 def time(record: Record, claim: Claim) -> float | None:
     """Give the time of a forward pass over so many own views, in passes of the trunk."""
     return next((row.time for row in record.times if row.copies == claim.copies), None)
@@ -119,9 +97,17 @@ QUANTITIES = {
         "balanced test accuracy", lambda record, claim: record.balanced_accuracy
     ),
     "accuracy": Quantity("accuracy with C = {copies}", accuracy),
-    "plain-accuracy": Quantity("test accuracy on samples as they are", plain_accuracy),
-    "net-accuracy": Quantity("test accuracy, averaged over views that are learned", net_accuracy),
-    "own-accuracy": Quantity("test accuracy over {copies} own views", own_accuracy),
+    "plain-accuracy": Quantity(
+        "test accuracy on samples as they are", lambda record, claim: record.accuracy_over("plain")
+    ),
+    "net-accuracy": Quantity(
+        "test accuracy, averaged over views that are learned",
+        lambda record, claim: record.net_accuracy,
+    ),
+    "own-accuracy": Quantity(
+        "test accuracy over {copies} own views",
+        lambda record, claim: record.accuracy_over("own", claim.copies or 1),
+    ),
     "time": Quantity("time of {copies} own views, in passes of the trunk", time),
     "invariance": Quantity("invariance with C = {copies}", invariance),
 }

@@ -4,16 +4,23 @@ The page and `docs/results.md` are both made from records, the first from those 
 the second from those in `results/`.
 """
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from augnet.config import Section
+from augnet.data import DATASETS
 from augnet.report.command import leaves
 from augnet.report.runs import Run, half_width, label
+from augnet.run import AUGMENTS
 from augnet.train import Row
+from augnet.trunk import TRUNKS
 
+REGISTRIES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "augment": AUGMENTS, "data": DATASETS, "trunk": TRUNKS,
+}  # fmt: skip
 IDENTITY = 0.05  # a magnitude below leaves the data alone
 
 
@@ -91,6 +98,27 @@ class Record(Section):
         """The variant, and the point of the grid."""
         return label(self.variant, self.sweep)
 
+    def accuracy_over(self, views: str, copies: int = 1) -> float | None:
+        """Give the test accuracy with views of a kind and so many copies; None if not scored."""
+        rows = (row for row in self.scored if (row.views, row.copies) == (views, copies))
+        return next((row.accuracy for row in rows), None)
+
+    @property
+    def most_copies(self) -> int:
+        """How many own views it was scored with at most; 0 if it was not."""
+        return max((row.copies for row in self.scored if row.views == "own"), default=0)
+
+    @property
+    def net_accuracy(self) -> float:
+        """Test accuracy as the paper has it: what learns its views averages over them.
+
+        Policies, fixed or searched, are for training alone.
+        """
+        learns = bool(self.layers or self.widths)
+        views = ("own", self.most_copies) if learns else ("plain", 1)
+        found = self.accuracy_over(*views)
+        return self.test_accuracy if found is None else found
+
     def strength(self, word: str) -> float | None:
         """Give the strength of a word in the layer that uses most of it; None without the word."""
         if word in self.widths:
@@ -132,27 +160,47 @@ def _balanced(run: Run, last: Row) -> float | None:
 
 def records(runs: Sequence[Run]) -> list[Record]:
     """Sum up the runs that are over."""
-    swept: dict[str, set[str]] = {}
-    for run in runs:
-        if len(run.sweep) == 1:  # a grid of several keys has no place for a run beside it
-            swept.setdefault(run.variant, set()).update(run.sweep)
+    return [record(run, _usual(run, runs)) for run in runs if run.kept is not None]
 
-    def usual(run: Run) -> dict[str, Any]:
-        keys = set() if run.sweep else swept.get(run.variant, set())
-        known = (leaf for leaf in leaves(run.config) if leaf[0] in keys)
-        return {key: value for key, value in known if isinstance(value, int | float | str)}
 
-    return [record(run, usual(run)) for run in runs if run.kept is not None]
+def _usual(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
+    """Give the settings that others of a run's variant are swept over, all else being equal.
+
+    What a run from another version does not know is taken for equal. A grid of several keys has no
+    place for a run beside it.
+    """
+    beside = [other for other in runs if other.variant == run.variant and len(other.sweep) == 1]
+    mine, found = dict(leaves(run.config)), {}
+    for other in beside if not run.sweep else ():
+        (key,) = other.sweep
+        theirs = dict(leaves(other.config))
+        shared = {name for name in mine.keys() & theirs.keys() if not name.startswith("sweep")}
+        value = mine.get(key, _default(run, key))
+        if isinstance(value, int | float | str) and all(
+            mine[name] == theirs[name] for name in shared - {key}
+        ):
+            found[key] = value
+    return found
+
+
+def _default(run: Run, key: str) -> Any:
+    """Give what an argument is where the config does not say."""
+    section, _, name = key.partition(".")
+    registry: Mapping[str, Callable[..., Any]] = REGISTRIES.get(section, {})
+    made = registry.get(run.config.get(section, {}).get("name", ""))
+    known = inspect.signature(made).parameters if made else {}
+    return known[name].default if name in known else None
 
 
 def on_grids(records: Sequence[Record]) -> list[Record]:
     """Give the records of grids, and those of the usual settings as one more point of each."""
-    return [
-        each.model_copy(update={"sweep": point})
+    swept = [each for each in records if each.sweep]
+    known = [(each.variant, each.sweep, each.seed) for each in swept]
+    return swept + [
+        each.model_copy(update={"sweep": {key: value}})
         for each in records
-        for point in (
-            [each.sweep] if each.sweep else [{key: each.usual[key]} for key in each.usual]
-        )
+        for key, value in each.usual.items()
+        if (each.variant, {key: value}, each.seed) not in known
     ]
 
 

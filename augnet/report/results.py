@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from augnet.config import ConfigError, read
+from augnet.config import ConfigError
 from augnet.report import searches
 from augnet.report.claims import Judged
 from augnet.report.study import SIDE_BY_SIDE, Study, load, side_by_side
@@ -31,17 +31,14 @@ def results(folder: Path) -> str:
     studies = [load(path) for path in sorted(folder.glob("*-paper.json"))]
     if not studies:
         raise ConfigError(f"no *-paper.json in {folder}")
-    others = [
-        load(path)
-        for path in sorted({*folder.glob("*-fair*.json"), *folder.glob("*-paper+*.json")})
-    ]
-    beside = side_by_side(others)
-    sections = [*map(section, studies)]
-    sections += [
-        f"## {read(name).title}: {SIDE_BY_SIDE.lower()}\n\n{each.markdown}"
-        for name, each in beside.items()
-    ]
-    sections += [*map(section, others)]
+    forms = {*folder.glob("*-fair*.json"), *folder.glob("*-paper+*.json")}
+    all_studies = [*studies, *map(load, sorted(forms))]
+    beside, sections = side_by_side(all_studies), []
+    for study in all_studies:
+        if both := beside.pop(study.name, None):
+            title = f"{study.experiment.title}: {SIDE_BY_SIDE.lower()}"
+            sections.append(f"## {title}\n\n{both.markdown}")
+        sections.append(section(study))
     sections += [compared(searches.load(path)) for path in sorted(folder.glob("*-search.json"))]
     return "\n".join((INTRODUCTION, overview(studies), *sections))
 
@@ -62,8 +59,11 @@ def _line(study: Study, judged: Judged) -> str:
 
 
 def _protocol(study: Study) -> str:
-    """Say which settings, where they are not the paper's."""
-    return "" if study.protocol == "paper" else f" (protocol {study.protocol}, not the paper's)"
+    """Say which settings, where they are not just the paper's."""
+    if study.protocol == "paper":
+        return ""
+    whose = "" if "paper" in study.protocol.split("+") else ", not the paper's"
+    return f" (protocol {study.protocol}{whose})"
 
 
 def compared(study: searches.Searched) -> str:

@@ -94,7 +94,7 @@ def half_width(word: str, width: float) -> float:
 
 
 def with_stopped(rows: list[Row]) -> list[Row]:
-    """Add to each row the test accuracy of the best validation accuracy so far (figure 5a)."""
+    """Add to each row the test accuracy of the best validation accuracy so far (figure 6a)."""
     best: list[Row] = []
     for row in rows:
         better = not best or row["valid_accuracy"] > best[-1]["valid_accuracy"]

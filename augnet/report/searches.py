@@ -1,4 +1,4 @@
-"""Search directories become a page: accuracy against time and against passes (figures 5b, B.10)."""
+"""Search directories become a page: accuracy against time and against passes (figures 6b, B.10)."""
 
 import json
 import math

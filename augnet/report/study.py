@@ -122,8 +122,8 @@ def side_by_side(studies: Iterable[Study]) -> dict[str, Beside]:
         if len(mine) > 1:
             experiment = next(iter(mine.values())).experiment
             kept = {protocol: study.records for protocol, study in mine.items()}
-            table = protocols_table(list(experiment.variants), kept)
-            beside[name] = Beside(table, experiment.explained(mine))
+            if table := protocols_table(experiment.variants, kept):
+                beside[name] = Beside(table, experiment.explained(mine))
     return beside
 
 

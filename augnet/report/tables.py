@@ -1,8 +1,8 @@
 """Tables: claims beside what was found, what each variant learned, and grids."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from augnet.config import Expect
 from augnet.report.claims import Judged
@@ -91,45 +91,45 @@ def _by_views(group: Sequence[Record], kinds: Iterable[str]) -> Iterable[str]:
         yield spread([row.accuracy for one in group for row in one.scored if _views(row) == kind])
 
 
-def _place(record: Record) -> tuple[str, ...]:
-    """Sort points of a grid: by variant and keys, then by value, numbers as numbers."""
-    values = (
-        f"{value:020.9f}" if isinstance(value, int | float) else str(value)
-        for value in record.sweep.values()
-    )
-    return (record.variant, *record.sweep, *values)
-
-
-def protocols_table(variants: Sequence[str], protocols: Mapping[str, Sequence[Record]]) -> Table:
+def protocols_table(
+    variants: Iterable[str], protocols: Mapping[str, Sequence[Record]]
+) -> Table | None:
     """Put what variants come to under several protocols side by side: means over their seeds."""
-    groups = {
-        protocol: by_label(each for each in records if not each.sweep)
-        for protocol, records in protocols.items()
+    usual = {name: [one for one in mine if not one.sweep] for name, mine in protocols.items()}
+    columns = [
+        (f"{protocol}: {kind}", by_label(mine), read)
+        for protocol, mine in usual.items() if mine
+        for kind, read in _readings(protocol, mine).items()
+    ]  # fmt: skip
+    if sum(map(bool, usual.values())) < 2:
+        return None
+    known = {label: None for _, groups, _ in columns for label in groups}
+    order = [*(name for name in variants if name in known), *known]
+    rows = [
+        (label, *(_mean(map(read, groups.get(label, []))) for _, groups, read in columns))
+        for label in dict.fromkeys(order)
+    ]
+    return Table(("variant", *(title for title, _, _ in columns)), rows)
+
+
+def _readings(
+    protocol: str, records: Sequence[Record]
+) -> dict[str, Callable[[Record], float | None]]:
+    """Say what is read off the records of a protocol: as it scores, if it is the paper's."""
+    most = max(record.most_copies for record in records)
+    if not most:
+        return {"test accuracy": lambda record: record.test_accuracy}
+    if "paper" in protocol.split("+"):
+        return {"as the paper scores": lambda record: record.net_accuracy}
+    return {
+        "samples as they are": lambda record: record.accuracy_over("plain"),
+        f"{most} own views": lambda record: record.accuracy_over("own", most),
     }
-    kinds = {
-        protocol: (_kinds(records)[:1] + _kinds(records)[-1:]) or ["test accuracy"]
-        for protocol, records in protocols.items()
-    }
-    columns = (f"{protocol}: {kind}" for protocol in kinds for kind in kinds[protocol])
-    rows = []
-    known = {label for group in groups.values() for label in group}
-    for label in (variant for variant in variants if variant in known):
-        cells = (
-            _mean([value for one in groups[protocol].get(label, []) for value in _at(one, kind)])
-            for protocol in kinds for kind in kinds[protocol]
-        )  # fmt: skip
-        rows.append((label, *cells))
-    return Table(("variant", *columns), rows)
 
 
-def _at(record: Record, kind: str) -> list[float]:
-    if kind == "test accuracy":
-        return [record.test_accuracy]
-    return [row.accuracy for row in record.scored if _views(row) == kind]
-
-
-def _mean(values: Sequence[float]) -> str:
+def _mean(found: Iterable[float | None]) -> str:
     """Give the mean and, of several values, their number and the range that they span."""
+    values = [value for value in found if value is not None]
     if not values:
         return "-"
     low, mean, high = (f"{each:.3f}" for each in (min(values), fmean(values), max(values)))
@@ -154,6 +154,15 @@ def runs_table(records: Sequence[Record]) -> Table:
     return Table((*columns, *(["balanced"] if balanced else [])), rows)
 
 
+def _place(point: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Give what sorts points of grids: keys, then values, numbers before names."""
+    values = (
+        (0, value, "") if isinstance(value, int | float) else (1, 0, str(value))
+        for value in point.values()
+    )
+    return (tuple(point), *values)
+
+
 def grid_table(expect: Expect, records: Sequence[Record]) -> Table | None:
     """Put the points of a grid beside what they led to; None if nothing was swept."""
     swept = on_grids(records)
@@ -166,7 +175,9 @@ def grid_table(expect: Expect, records: Sequence[Record]) -> Table | None:
                *([f"strength of {word}"] if word else []),
                "valid accuracy", "test accuracy", *views)  # fmt: skip
     rows = []
-    for _, group in sorted(by_label(swept).items(), key=lambda item: _place(item[1][0])):
+    order = list(dict.fromkeys(each.variant for each in swept))
+    swept.sort(key=lambda each: (order.index(each.variant), *_place(each.sweep)))
+    for group in by_label(swept).values():
         strengths = [each.strength(word) for each in group] if word else []
         rows.append((
             group[0].variant,

@@ -42,7 +42,7 @@ def found(judged: Judged) -> list[str]:
     lines = []
     for finding in judged.findings:
         if not finding.values:
-            lines.append(f"{finding.variant}: no runs")
+            lines.append(f"{finding.variant}: not measured")
             continue
         text = f"{finding.variant}: {_values(finding.values.values())}{unit_of(judged.claim)}"
         if finding.other:

@@ -162,7 +162,7 @@ def metered(search: Search, task: Task) -> Iterator[Found]:
 
 
 def points(search: Search, task: Task) -> Iterator[Point]:
-    """Retrain with each policy of a search: a point of figure 5b for each."""
+    """Retrain with each policy of a search: a point of figure 6b for each."""
     for found in metered(search, task):
         began, before = time.perf_counter(), task.passes
         trained = task.train(found.policy)

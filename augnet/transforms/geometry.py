@@ -35,7 +35,8 @@ def warp(
 
     `matrix` (B, 2, 3) maps where a point is to where it goes, x to the right and y down. Its
     linear part acts on pixels; its last column is a translation in fractions of the width and
-    of the height. The identity matrix gives `x` itself, exactly.
+    of the height. The identity matrix gives `x` itself, exactly. Beside an edge, cubics go beyond
+    the values of the image, as they do in other libraries.
     """
     height, width = x.shape[-2:]
     (a, b, right), (c, d, down) = (row.unbind(-1) for row in matrix.unbind(-2))

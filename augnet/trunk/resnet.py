@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from augnet.checks import count
+
 
 class Standardise(nn.Module):
     """Centre and scale channels: after augmentation, which wants pixels in [0, 1]."""
@@ -61,6 +63,7 @@ class PreActResNet18(nn.Sequential):
                 f"mean and std are one value for each of {channels} channels, or both left out; "
                 f"got {list(mean)} and {list(std)}"
             )
+        count(width, "width")
         stages = [width, 2 * width, 4 * width, 8 * width]
         blocks: list[nn.Module] = []
         inputs = width

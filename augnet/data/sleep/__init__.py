@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from augnet import checks
 from augnet.data.sleep import sources, synthetic
 from augnet.data.sleep.faults import BadRecordingError, SkippedRecordingWarning
 from augnet.data.sleep.folds import FOLDS, NIGHTS, fold
@@ -57,6 +58,8 @@ def load(
     `physionet` or `dream`; Sleep Physionet is fetched where no root is named. What is bad is
     refused, or left out and named in a warning (`bad="skip"`).
     """
+    if sizes is not None:
+        checks.sizes(sizes)
     if source not in SOURCES:
         raise ValueError(f"source is one of {', '.join(SOURCES)}; got {source!r}")
     how = Preprocessing(tuple(channels), reference or None, band=band, standard=standard)

@@ -58,11 +58,9 @@ def _panels(
         panels[f"strength of\n{word}, {expect.unit}"] = lambda record: record.strength(word)
     panels["valid accuracy"] = lambda record: record.valid_accuracy
     panels["test accuracy"] = lambda record: record.test_accuracy
-    most = max((row.copies for record in records for row in record.scored), default=0)
-    if most:
-        panels[f"test accuracy over\n{most} own views"] = lambda record: next(
-            (row.accuracy for row in record.scored if (row.views, row.copies) == ("own", most)),
-            None,
+    if most := max(record.most_copies for record in records):
+        panels[f"test accuracy over\n{most} own views"] = lambda record: record.accuracy_over(
+            "own", most
         )
     return panels
 

@@ -1,4 +1,4 @@
-"""Methods compared by what they cost: figures 5b and B.10 of the paper."""
+"""Methods compared by what they cost: figures 6b and B.10 of the paper."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
