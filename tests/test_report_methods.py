@@ -165,11 +165,17 @@ def test_a_study_draws_them_all_and_is_kept(tmp_path):
     for name in ("stopped", "copies", "invariance-horizontal-flip", "words-augnet",
                  "words-augnet-seed-1"):  # fmt: skip
         assert name in names
+    study = study._replace(figures={"copies": ["Copies", "What they cost."], "loss": ["Loss", ""]})
     (file := tmp_path / "cifar10-fair+small.json").write_text(json.dumps(study.summary()))
+    (tmp_path / "cifar10-fair+small-copies.png").touch()
     assert load(file).records == study.records
     other = [run("augnet-paper", protocol="paper")]
     ((paper, _),) = studies(other)
     (tmp_path / "cifar10-paper.json").write_text(json.dumps(paper.summary()))
     text = results(tmp_path)
     assert "(protocol fair+small, not the paper's)" in text
+    shown = f"![Copies](../{tmp_path.name}/cifar10-fair+small-copies.png)\n\nWhat they cost.\n"
+    assert shown in text
+    assert "### Loss" not in text  # whose figure was not kept
+    assert text.index("protocols side by side") < text.index("(protocol fair+small")
     assert "augnet run cifar10 --variant none --variant augnet --protocol fair+small" in text

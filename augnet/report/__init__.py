@@ -33,6 +33,7 @@ def write(runs: Sequence[Run], folder: Path) -> list[Path]:
         target = folder / study.label
         target.mkdir(parents=True, exist_ok=True)
         figures = draw(study, mine)
+        study = study._replace(figures={each.name: [each.title, each.caption] for each in figures})
         for each in figures:
             each.figure.savefig(target / f"{each.name}.png", dpi=150)
         texts = {

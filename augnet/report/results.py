@@ -38,7 +38,7 @@ def results(folder: Path) -> str:
         if both := beside.pop(study.name, None):
             title = f"{study.experiment.title}: {SIDE_BY_SIDE.lower()}"
             sections.append(f"## {title}\n\n{both.markdown}")
-        sections.append(section(study))
+        sections.append(section(study, folder))
     sections += [compared(searches.load(path)) for path in sorted(folder.glob("*-search.json"))]
     return "\n".join((INTRODUCTION, overview(studies), *sections))
 
@@ -80,14 +80,20 @@ def compared(study: searches.Searched) -> str:
     ))  # fmt: skip
 
 
-def section(study: Study) -> str:
-    """Write what one study found, and how."""
+def section(study: Study, folder: Path) -> str:
+    """Write what one study found, and how; with the figures that are kept beside its records."""
+    figures = [
+        f"### {title}\n\n![{title}](../{folder.name}/{file})\n\n{caption}\n"
+        for name, (title, caption) in study.figures.items()
+        if (folder / (file := f"{study.label}-{name}.png")).exists()
+    ]
     tables = [f"### {title}\n\n{table.markdown}" for title, table in study.tables.items()]
     commands = "\n".join(f"    {command}" for command in study.commands)
     return "\n".join((
         f"## {study.experiment.title}{_protocol(study)}\n",
         f"{study.experiment.question} {study.outcome} {study.seeds}.\n",
         *tables,
+        *figures,
         f"{commands}\n",
         f"{study.made}.\n",
     ))  # fmt: skip

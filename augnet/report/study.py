@@ -46,6 +46,7 @@ class Study(NamedTuple):
     versions: dict[str, str]
     records: list[Record]
     data: str = ""  # what it was made from, in words
+    figures: dict[str, list[str]] = {}  # noqa: RUF012  # a title and a caption, by name
 
     @property
     def label(self) -> str:
@@ -107,6 +108,7 @@ class Study(NamedTuple):
             "commands": self.commands,
             "changes": self.changes,
             "versions": self.versions,
+            "figures": self.figures,
             "claims": [_as_json(each) for each in self.judged],
             "runs": [record.model_dump(exclude_defaults=True) for record in self.records],
         }
@@ -184,7 +186,8 @@ def load(path: Path) -> Study:
         kept = json.loads(path.read_text(encoding="utf-8"))
         runs = [Record(**each) for each in kept["runs"]]
         name, settings = kept["experiment"], (kept["commands"], kept["changes"], kept["versions"])
-        return Study(name, kept["protocol"], read(name), *settings, runs, kept.get("data", ""))
+        more = kept.get("data", ""), kept.get("figures", {})
+        return Study(name, kept["protocol"], read(name), *settings, runs, *more)
     except ValidationError as error:
         raise ConfigError(f"{path}: {explain(error, Record)}") from None
     except (ValueError, KeyError, TypeError) as error:
