@@ -1,7 +1,7 @@
 """Augerino: a uniform distribution on the Lie algebra of the affine group (Benton et al. 2020)."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from augnet import checks
 from augnet.transforms.base import IMAGES, full_precision
-from augnet.transforms.geometry import warp
+from augnet.transforms.geometry import Interpolation, warp
 from augnet.transforms.noise import uniform
 
 # Generators of the affine group of the plane: rows are ((a, b, right), (c, d, down)), and the third
@@ -30,14 +30,22 @@ class Augerino(nn.Module):
 
     Another `augment` for AugNet, with the penalty `magnitude_only`. Widths are softplus of
     `raw_widths`; they start at `width`, one for all or one per generator, by default where a
-    raw width of 0 puts them.
+    raw width of 0 puts them. Images are resampled bilinearly, as Benton et al. do, or otherwise.
     """
 
     generators: Tensor
     names: ClassVar[tuple[str, ...]] = tuple(GENERATORS)
 
-    def __init__(self, width: float | Sequence[float] = 0.6931471805599453) -> None:
+    def __init__(
+        self,
+        width: float | Sequence[float] = 0.6931471805599453,
+        interpolation: Interpolation = "bilinear",
+    ) -> None:
         super().__init__()
+        if interpolation not in get_args(Interpolation):
+            known = ", ".join(get_args(Interpolation))
+            raise ValueError(f"Augerino knows {known}; got {interpolation!r}")
+        self.interpolation = interpolation
         widths = torch.as_tensor(width, dtype=torch.get_default_dtype())
         if widths.dim() > 1 or (widths.dim() and len(widths) != len(GENERATORS)):
             raise ValueError(f"width takes one value or one for each of {self.names}; got {width}")
@@ -92,7 +100,7 @@ class Augerino(nn.Module):
             matrix = self.matrix(dice)
             # Half a side is twice the fraction of a side that `warp` takes.
             linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
-            return warp(x, torch.cat((linear, translation), dim=-1))
+            return warp(x, torch.cat((linear, translation), dim=-1), self.interpolation)
 
     def __repr__(self) -> str:
         degrees = torch.rad2deg(self.widths[self.names.index("rotate")] / 2)

@@ -11,9 +11,9 @@ from augnet.augment.affine import GENERATORS
 from augnet.transforms import Rotate, TranslateX
 
 
-def only(name: str, width: float) -> Augerino:
+def only(name: str, width: float, interpolation: str = "bilinear") -> Augerino:
     """Build a layer in which one generator has a width, and the others next to none."""
-    return Augerino([width if other == name else 1e-30 for other in GENERATORS])
+    return Augerino([width if other == name else 1e-30 for other in GENERATORS], interpolation)
 
 
 def test_matrices_agree_with_scipy():
@@ -34,12 +34,14 @@ def test_noise_is_uniform_on_plus_or_minus_a_half():
     assert 0.49 < noise.max() <= 0.5
 
 
-def test_rotations_are_rotations():
-    layer = only("rotate", np.pi)
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+def test_rotations_are_rotations(interpolation):
+    layer = only("rotate", np.pi, interpolation)
     x = torch.rand(6, 3, 17, 23)
     angle = torch.rad2deg(layer.sample(x, seeded(0))[:, 2] * np.pi)
     # Our words turn counter-clockwise, with y down; the generator turns the other way.
-    torch.testing.assert_close(layer(x, seeded(0)), Rotate(180).apply(x, -angle), atol=1e-3, rtol=0)
+    expected = Rotate(180, interpolation=interpolation).apply(x, -angle)
+    torch.testing.assert_close(layer(x, seeded(0)), expected, atol=1e-3, rtol=0)
 
 
 def test_translations_are_a_part_of_the_half_width():
@@ -83,5 +85,7 @@ def test_bad_input_is_refused():
         Augerino()(torch.rand(2, 3))
     with pytest.raises(ValueError, match="widths are positive"):
         Augerino(0.0)
+    with pytest.raises(ValueError, match="bilinear, bicubic, nearest; got 'cubic'"):
+        Augerino(interpolation="cubic")
     with pytest.raises(ValueError, match="one for each of"):
         Augerino([0.1, 0.2])
