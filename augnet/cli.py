@@ -46,10 +46,11 @@ def main(
 @app.command("list")
 def list_experiments() -> None:
     """List the experiments of the paper and their variants."""
-    table = Table("experiment", "question", "variants", "section")
+    table = Table("experiment", "question", "variants", "protocols", "section")
     for name in config.names():
         experiment = config.read(name)
-        table.add_row(name, experiment.question, "\n".join(experiment.variants), experiment.section)
+        lists = map("\n".join, (experiment.variants, ("ours", *experiment.protocols)))
+        table.add_row(name, experiment.question, *lists, experiment.section)
     console.print(table)
 
 
@@ -69,7 +70,7 @@ def run(
         list[str] | None, typer.Option(help="A variant; may be given again. Default: all.")
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="ours, or paper for the paper's settings; a+b for both of two.")
+        str, typer.Option(help="ours, paper, or another of augnet list; a+b for both of two.")
     ] = "ours",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 1,
     set: Annotated[

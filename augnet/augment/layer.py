@@ -38,8 +38,8 @@ class AugmentationLayer(nn.Module):
     In training, a word whose weight is below `tolerance` is computed in one call out of sixteen
     only, and then with sixteen times its weight: a layer that has made up its mind costs little
     more than one word, and the mixture and its gradients are what they were in expectation, so
-    that words can come back. Weights are read off the device for this, once per call; a tolerance
-    of 0 computes all words always, and reads nothing.
+    that words can come back. Weights are read off the device for this, once per call, twice if a
+    word sleeps; a tolerance of 0 computes all words always, and reads nothing.
 
     With `mixing="drawn"` training, too, views each sample under one word, drawn by the weights, at
     the cost of one word (see `draw`). The loss is then that of words one at a time, not of their
