@@ -4,7 +4,7 @@ Everything here is free on an accelerator: shapes and types are known to the hos
 checked without waiting for the device.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -79,6 +79,12 @@ def count(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} takes a whole number from 1; got {value!r}")
     return int(value)
+
+
+def one_of(value: object, choices: Collection[str], who: str) -> None:
+    """Refuse a name that is none of those there are."""
+    if value not in choices:
+        raise ValueError(f"{who} knows {', '.join(choices)}; got {value!r}")
 
 
 def sizes(value: object) -> None:

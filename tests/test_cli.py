@@ -28,7 +28,9 @@ def test_threads_are_those_of_the_environment(monkeypatch):
 def test_it_lists_experiments_and_words():
     listed = augnet("list")
     assert listed.exit_code == 0
-    assert all(name in listed.stdout for name in ("sinusoids", "mario-iggy", "capacity"))
+    assert all(
+        name in listed.stdout for name in ("sinusoids", "mario-iggy", "capacity", "physionet")
+    )
     said = augnet("words").stdout
     assert all(name in said for name in VOCABULARY)
     assert augnet("--version").stdout.strip() == __version__

@@ -81,6 +81,10 @@ def test_changes_are_toml_or_else_strings():
         ({"train.epoch": 3}, "unknown key 'train.epoch': did you mean 'epochs'?"),
         ({"tran.epochs": 3}, "unknown key 'tran': did you mean 'train'?"),
         ({"train.epochs": 0}, "train.epochs: Input should be greater than or equal to 1; got 0"),
+        (
+            {"scores.copies": [0]},
+            "scores.copies.0: Input should be greater",
+        ),
         ({"train.optimiser": "lion"}, "train.optimiser: Input should be 'adam', 'adamw' or 'sgd'"),
         ({"data.name": "sinusoid"}, "unknown data 'sinusoid': did you mean 'sinusoids'?"),
         ({"trunk.widht": 3}, "unknown key 'trunk.widht' for sinusoid-cnn: did you mean 'width'?"),

@@ -131,6 +131,8 @@ def test_protocols_stand_side_by_side(tmp_path):
     paper = [run("none", best=0.5, protocol="paper+small"),
              run("fixed", best=0.55, protocol="paper+small")]  # fmt: skip
     assert side_by_side(study for study, _ in studies(list(RUNS))) == {}
+    (alone,) = write(list(RUNS), tmp_path)
+    assert "<strong>fair</strong>: the same optimiser" in alone.read_text()
     for each in paper:
         each.config["sweep"] = {"train.lr": 0.1}
     assert side_by_side(study for study, _ in studies([*RUNS, *paper])) == {}  # mere grids

@@ -76,6 +76,8 @@ def test_resnet_standardises():
 
 
 def test_resnet_narrow():
+    with pytest.raises(ValueError, match="width takes a whole number from 1; got 0"):
+        PreActResNet18(width=0)
     assert count(PreActResNet18(width=12)) < count(PreActResNet18()) / 25
     assert PreActResNet18(classes=3, channels=1, width=4)(torch.rand(2, 1, 28, 28)).shape == (2, 3)
 

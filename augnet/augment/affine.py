@@ -42,9 +42,7 @@ class Augerino(nn.Module):
         interpolation: Interpolation = "bilinear",
     ) -> None:
         super().__init__()
-        if interpolation not in get_args(Interpolation):
-            known = ", ".join(get_args(Interpolation))
-            raise ValueError(f"Augerino knows {known}; got {interpolation!r}")
+        checks.one_of(interpolation, get_args(Interpolation), "Augerino")
         self.interpolation = interpolation
         widths = torch.as_tensor(width, dtype=torch.get_default_dtype())
         if widths.dim() > 1 or (widths.dim() and len(widths) != len(GENERATORS)):

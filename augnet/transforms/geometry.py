@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from augnet import checks
 from augnet.transforms.base import (
     IMAGES,
     Domain,
@@ -140,12 +141,8 @@ class Affine(Ranged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for value, choices in (
-            (self.interpolation, get_args(Interpolation)),
-            (self.padding, get_args(Padding)),
-        ):
-            if value not in choices:
-                raise ValueError(f"{self.name} knows {', '.join(choices)}; got {value!r}")
+        checks.one_of(self.interpolation, get_args(Interpolation), self.name)
+        checks.one_of(self.padding, get_args(Padding), self.name)
 
     @abstractmethod
     def matrix(self, strength: Tensor) -> Tensor:
