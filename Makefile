@@ -5,8 +5,8 @@ BIN := .venv/bin
 .PHONY: demo test lint format slow bench docs clean
 
 demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids; ends with a page to look at
-	$(BIN)/augnet run sinusoids --variant one-layer --out demo-output/runs
-	$(BIN)/augnet report demo-output/runs --out demo-output
+	$(BIN)/augnet paper run sinusoids --variant one-layer --out demo-output/runs
+	$(BIN)/augnet paper report demo-output/runs --out demo-output
 
 test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest

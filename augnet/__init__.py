@@ -5,7 +5,7 @@
 
 Read on in that order:
 
-    transforms   the words: T(x; μ), the identity at μ = 0 and at its limit at μ = 1
+    transforms   the transforms: T(x; μ), the identity at μ = 0 and at its limit at μ = 1
     augment      what is learned about them: weights w and magnitudes μ, in layers
     trunk        any nn.Module; the paper's own
     aggregate    the predictions for all copies become one
@@ -18,12 +18,12 @@ The method is that of Rommel, Moreau and Gramfort, "Deep invariant networks with
 augmentation layers", NeurIPS 2022; sections and equations in the docstrings are that paper's.
 """
 
-from augnet.augment import Augerino, AugmentationLayer, AugmentationModule, identity
 from augnet.invariance import invariance, summary
+from augnet.layers import Augerino, AugmentationLayer, AugmentationModule, identity
 from augnet.learn import learn
 from augnet.net import AugNet
-from augnet.penalty import Schedule, magnitude_only, selective
-from augnet.transforms import VOCABULARY, Transform, register, words
+from augnet.regularizers import Schedule, magnitude_only, selective
+from augnet.transforms import TRANSFORMS, Transform, build_transforms, register_transform
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,13 +33,13 @@ __all__ = [
     "AugmentationModule",
     "Schedule",
     "Transform",
-    "VOCABULARY",
+    "TRANSFORMS",
     "identity",
     "invariance",
     "learn",
     "magnitude_only",
-    "register",
+    "register_transform",
     "selective",
+    "build_transforms",
     "summary",
-    "words",
 ]

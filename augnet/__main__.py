@@ -1,5 +1,9 @@
-"""`python -m augnet` is `augnet`."""
+"""The command `augnet`: the library's commands, and those of the paper below `augnet paper`."""
 
-from augnet.cli import app
+from augnet.app.cli import app
+from augnet.paper.cli import app as paper
 
-app(prog_name="augnet")
+app.add_typer(paper, name="paper")
+
+if __name__ == "__main__":
+    app(prog_name="augnet")

@@ -31,7 +31,7 @@ def mean_probabilities(outputs: Tensor) -> Tensor:
 
 
 def _log_probabilities(outputs: Tensor) -> Tensor:
-    """Normalise over the classes, which are where `F.cross_entropy` has them: (C, B, K, ...)."""
+    """Normalize over the classes, which are where `F.cross_entropy` has them: (C, B, K, ...)."""
     if outputs.dim() < 3 or outputs.shape[2] < 2:
         raise ValueError(
             "probabilities need two classes or more, (B, K, ...); the trunk gave "

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from augnet import checks
+from augnet import validation
 from augnet.transforms.noise import derangement
 
 
@@ -44,7 +44,7 @@ def invariance(
     `lambda a, b: (a - b).abs().flatten()`. `generator` draws the pairs, and is given to f and T if
     they take one.
     """
-    checks.batch(x, "invariance")
+    validation.batch(x, "invariance")
     if x.shape[0] < 2:
         raise ValueError("invariance compares a sample with another one; got a batch of one")
     model, transform = _seeded(model, generator), _seeded(transform, generator)

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, get_args
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet import checks
+from augnet import validation
 from augnet.aggregate import AGGREGATES, Aggregate, uncertainty
-from augnet.fold import distil
+from augnet.distill import distill
 from augnet.transforms.base import Noise, join, take
 from augnet.transforms.noise import Strata
 
@@ -58,8 +58,8 @@ class AugNet(nn.Module):
     the result does not depend on it. An augment that rolls its dice first (`Rolling`, as all in
     this package do) makes the copies that go together in one pass; others are called once for each.
 
-    With `sampling="stratified"` the copies of a sample share out the range of each word and the
-    words among them (see `Strata`), in eval: the mean is that of independent copies, and needs
+    With `sampling="stratified"` the copies of a sample share out the range of each transform and the
+    transforms among them (see `Strata`), in eval: the mean is that of independent copies, and needs
     fewer of them. Graphs draw independently.
     """
 
@@ -91,14 +91,14 @@ class AugNet(nn.Module):
         self.augment = augment
         self.trunk = trunk
         self.aggregate = aggregate
-        self.copies = checks.count(copies, "copies")
-        self.train_copies = checks.count(train_copies, "train_copies")
+        self.copies = validation.count(copies, "copies")
+        self.train_copies = validation.count(train_copies, "train_copies")
         self.sampling = sampling
-        self.max_batch = None if max_batch is None else checks.count(max_batch, "max_batch")
+        self.max_batch = None if max_batch is None else validation.count(max_batch, "max_batch")
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Predict; the same `generator` state gives the same prediction."""
-        checks.batch(x, "AugNet")
+        validation.batch(x, "AugNet")
         return self.aggregate(self.outputs(x, generator))
 
     def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
@@ -123,12 +123,12 @@ class AugNet(nn.Module):
         gives: the copies of a sample do not depend on which others are settled, but for sample
         pairing, which pairs what is left.
         """
-        checks.batch(x, "AugNet")
+        validation.batch(x, "AugNet")
         if self.training:
             raise RuntimeError("predict is for trained nets: call net.eval() first")
         if tolerance < 0:
             raise ValueError(f"tolerance is a width from 0; got {tolerance}")
-        step = checks.count(step, "step")
+        step = validation.count(step, "step")
         sources = self._sources(x, generator, self.copies)
         rows = torch.arange(x.shape[0], device=x.device)  # which samples are not settled
         seen: list[Tensor] = []  # what the trunk said about them
@@ -158,8 +158,8 @@ class AugNet(nn.Module):
         into: nn.Module | None = None,
         generator: Generator | None = None,
     ) -> nn.Module:
-        """Distil the average over copies into a copy of the trunk; see `augnet.fold.distil`."""
-        return distil(self, x, epochs, lr, batch, into, generator)
+        """Distil the average over copies into a copy of the trunk; see `augnet.distill.distill`."""
+        return distill(self, x, epochs, lr, batch, into, generator)
 
     def roll(
         self, x: Tensor, generator: Generator | None = None, copies: int | None = None

@@ -1,6 +1,6 @@
 """How many copies does invariance need, drawn independently and stratified? results/copies.json.
 
-Each trunk is trained on the words and ranges that its experiment should find; then invariance to
+Each trunk is trained on the transforms and ranges that its experiment should find; then invariance to
 the true transformation (median over test samples) and accuracy are measured against the number of
 copies, over several seeds of the dice.
 
@@ -21,11 +21,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from augnet import AugmentationLayer, AugNet, invariance, summary, words
-from augnet.data import mario, sinusoids
-from augnet.data.splits import Samples, Splits
-from augnet.learn.trunks import default_trunk
-from augnet.trunk import MLP, MarioCNN, SinusoidCNN
+from augnet import AugmentationLayer, AugNet, build_transforms, invariance, summary
+from augnet.paper.datasets import mario, sinusoids
+from augnet.paper.datasets.splits import Samples, Splits
+from augnet.trunks import MLP, MarioCNN, SinusoidCNN
+from augnet.trunks.small import default_trunk
 
 RESULTS = Path(__file__).parents[1] / "results" / "copies.json"
 COPIES = (1, 2, 4, 10, 20)
@@ -34,15 +34,15 @@ Setting: TypeAlias = tuple[Splits, nn.Module, Callable[[], nn.Module], dict, int
 
 
 def capacity() -> Setting:
-    """Give the capacity study's data, its perceptron of two neurons, and the true word."""
-    true = {"word": "frequency-shift", "limit": 0.5, "sfreq": 100.0}
+    """Give the capacity study's data, its perceptron of two neurons, and the true transform."""
+    true = {"name": "frequency_shift", "limit": 0.5, "sfreq": 100.0}
     larger = partial(SinusoidCNN, width=8, kernel=100)
     return sinusoids.load(0), MLP(1000, 2, 1), larger, true, 50, 1e-2
 
 
 def mario_iggy() -> Setting:
     """Give Mario and Iggy, their small trunk, and the true rotation."""
-    true, data = {"word": "rotate", "limit": 45.0}, mario.load(0)
+    true, data = {"name": "rotate", "limit": 45.0}, mario.load(0)
     some = Samples(data.test.x[:200], data.test.y[:200])  # will do: they are much alike
     larger = partial(MarioCNN, width=16)
     return data._replace(test=some), MarioCNN(width=8), larger, true, 1, 1e-3
@@ -58,31 +58,31 @@ def digits() -> Setting:
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
     parts = (Samples(x[rows], y[rows]) for rows in order.split((500, 400, 897)))
     trunk = partial(default_trunk, (1, 8, 8), 10)
-    return Splits(*parts), trunk(width=4), trunk, {"word": "rotate", "limit": 40.0}, 30, 3e-3
+    return Splits(*parts), trunk(width=4), trunk, {"name": "rotate", "limit": 40.0}, 30, 3e-3
 
 
 def train(net: AugNet, data: Splits, epochs: int, lr: float) -> None:
     """Train the trunk on augmented batches."""
-    optimiser = torch.optim.Adam(net.trunk.parameters(), lr=lr)
+    optimizer = torch.optim.Adam(net.trunk.parameters(), lr=lr)
     for _ in range(epochs):
         for rows in torch.randperm(len(data.train.x)).split(32):
             loss = F.cross_entropy(net(data.train.x[rows]), data.train.y[rows])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
 
 
 @torch.no_grad()
 def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3) -> list[dict]:
     """Measure invariance and accuracy against the number of copies, for both ways to draw them."""
-    (word,) = words(true)
+    (transform,) = build_transforms(true)
     x, y = data.test
     rows = []
     for sampling in ("independent", "stratified"):
         for copies in COPIES:
             net.copies, net.sampling = copies, sampling
             dice = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
-            scores = [summary(invariance(net, word, x, d)).median for d in dice]
+            scores = [summary(invariance(net, transform, x, d)).median for d in dice]
             right = [(net(x, d).argmax(1) == y).float().mean().item() for d in dice]
             rows.append(
                 {
@@ -122,7 +122,7 @@ def folded(
     net: AugNet, data: Splits, true: dict, lr: float, larger: Callable[[], nn.Module]
 ) -> list[dict]:
     """Compare the trunk, the average over twenty copies of it, and what one trunk keeps of that."""
-    (word,) = words(true)
+    (transform,) = build_transforms(true)
     x, y = data.test
     net.copies, net.sampling = COPIES[-1], "stratified"
     train_on = data.train.x[:1000]
@@ -136,7 +136,7 @@ def folded(
     for name, model in models.items():
         dice = torch.Generator().manual_seed(1)
         with torch.no_grad():
-            score = summary(invariance(model, word, x, dice)).median
+            score = summary(invariance(model, transform, x, dice)).median
             right = (model(x).argmax(1) == y).float().mean().item()
         row = {"model": name, "invariance": round(score, 4), "accuracy": round(right, 4)}
         rows.append(row)
@@ -168,10 +168,10 @@ def antithetic(copies: int, times: int) -> torch.Tensor:
 @torch.no_grad()
 def answers(net: AugNet, data: Splits, true: dict, points: int = 401, most: int = 50) -> dict:
     """Say how the trunk's answer bends over the range, and what points in it are worth."""
-    (word,) = words(true)
+    (transform,) = build_transforms(true)
     x = data.test.x[:most]
-    strengths = word.strength(torch.linspace(-1, 1, points))
-    answer = torch.stack([net.trunk(word.apply(x, s.expand(len(x)))) for s in strengths])
+    strengths = transform.strength(torch.linspace(-1, 1, points))
+    answer = torch.stack([net.trunk(transform.apply(x, s.expand(len(x)))) for s in strengths])
     answer = answer - answer.mean(0)
     power = torch.fft.rfft(answer, dim=0).abs().square().mean((1, 2))
     below = power.cumsum(0) / power.sum()
@@ -198,7 +198,7 @@ def measure(name: str) -> Iterator[tuple[str, object]]:
     """Train a trunk and give one result after the other."""
     torch.manual_seed(0)
     data, trunk, larger, true, epochs, lr = SETTINGS[name]()
-    net = AugNet(AugmentationLayer(*words(true), magnitude=1.0), trunk, max_batch=1000)
+    net = AugNet(AugmentationLayer(*build_transforms(true), magnitude=1.0), trunk, max_batch=1000)
     train(net, data, epochs, lr)
     net.eval()
     yield "experiments", curve(net, data, true)

@@ -1,8 +1,8 @@
 """The demo over many seeds: results/demo.json.
 
-With its own penalty and with the paper's, and with one word drawn per sample in training.
+With its own penalty and with the paper's, and with one transform drawn per sample in training.
 
-Which word is selected, and how far from the truth is its range? Resumable: seeds that are in the
+Which transform is selected, and how far from the truth is its range? Resumable: seeds that are in the
 file already are not run again.
 """
 
@@ -30,18 +30,18 @@ def run(
     torch.manual_seed(seed)
     data, net = demo["sinusoids"].load(seed), demo["build"]()
     net.augment.mixing = mixing
-    words = net.augment.transforms
+    transforms = net.augment.transforms
     tail = list(demo["train"](net, data, epochs, penalty))[-demo["TAIL"] :]
-    selected = max(range(len(words)), key=lambda index: demo["mean"](tail, "weights", index))
-    strength = words[selected].strength(demo["mean"](tail, "magnitudes", selected))
+    selected = max(range(len(transforms)), key=lambda index: demo["mean"](tail, "weights", index))
+    strength = transforms[selected].strength(demo["mean"](tail, "magnitudes", selected))
     return {
         "penalty": penalty,
         "mixing": mixing,
         "seed": seed,
-        "selected": words[selected].name,
+        "selected": transforms[selected].name,
         "weight": round(demo["mean"](tail, "weights", selected), 3),
         "strength": round(strength, 3),
-        "unit": words[selected].unit,
+        "unit": transforms[selected].unit,
         "test accuracy": round(demo["accuracy"](net, data.test.x, data.test.y), 3),
     }
 
@@ -62,7 +62,7 @@ def save(rows: list[dict[str, object]]) -> None:
     document = {
         "command": "python benchmarks/demo.py",
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
-        "truth": "frequency-shift, 0.5 Hz",
+        "truth": "frequency_shift, 0.5 Hz",
         "rows": rows,
     }
     draft = RESULTS.with_suffix(".tmp")
@@ -87,8 +87,11 @@ def main() -> None:
         save(rows)
     for setting in settings:
         mine = [row for row in rows if (row["penalty"], row["mixing"]) == setting]
-        right = [row["strength"] for row in mine if row["selected"] == "frequency-shift"]
-        print(f"{', '.join(setting)}: the right word in {len(right)} of {len(mine)} seeds", end="")
+        right = [row["strength"] for row in mine if row["selected"] == "frequency_shift"]
+        print(
+            f"{', '.join(setting)}: the right transform in {len(right)} of {len(mine)} seeds",
+            end="",
+        )
         if right:
             low, middle, high = min(right), statistics.median(right), max(right)
             print(f"; ±{middle:.3f} Hz in the median, {low:.3f} to {high:.3f}", end="")

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from augnet.augment.affine import GENERATORS
+from augnet.layers.augerino import GENERATORS
 
 View = Callable[[Tensor, Tensor], Tensor]
 
@@ -26,7 +26,7 @@ class Mixture(nn.Module):
         self.magnitudes = nn.ParameterList(torch.full((len(views),), 0.5) for views in layers)
 
     def named(self, layers: Sequence[Sequence[str]]) -> list[list[View]]:
-        """Look up the methods that are named after our words."""
+        """Look up the methods that are named after our transforms."""
         return [[getattr(self, name.replace("-", "_")) for name in names] for names in layers]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ class Mixture(nn.Module):
 
 
 class KorniaMixture(Mixture):
-    """Our words for images as kornia has them, with one strength per sample."""
+    """Our transforms for images as kornia has them, with one strength per sample."""
 
     def __init__(self, layers: Sequence[Sequence[str]]) -> None:
         super().__init__(self.named(layers))
@@ -94,7 +94,7 @@ class KorniaMixture(Mixture):
 
 
 class BraindecodeMixture(Mixture):
-    """Our words for EEG as braindecode 0.8 has them.
+    """Our transforms for EEG as braindecode 0.8 has them.
 
     Its rotations have no gradient of the angle, so that theirs is a forward pass and the way back
     to the signals alone.

@@ -19,38 +19,38 @@ import torch
 from torch import Tensor, nn
 
 from augnet import learn
-from augnet.data import Samples, sleep
-from augnet.data.sleep.synthetic import CHANNELS
-from augnet.run import commit
-from augnet.transforms import Rotate, Word
+from augnet.paper.datasets import Samples, sleep
+from augnet.paper.datasets.sleep.synthetic import CHANNELS
+from augnet.paper.run import commit
+from augnet.transforms import Rotate, TransformSpec
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "real.json"
 ANGLES = list(range(-180, 181, 15))
-ROTATE: list[Word] = [{"word": "rotate", "limit": 180}]
-SHAPES: list[Word] = [
+ROTATE: list[TransformSpec] = [{"name": "rotate", "limit": 180}]
+SHAPES: list[TransformSpec] = [
     *ROTATE,
-    {"word": "translate-x", "limit": 0.5},
-    {"word": "translate-y", "limit": 0.5},
-    {"word": "shear-x", "limit": 1.0},
-    {"word": "shear-y", "limit": 1.0},
-    {"word": "scale", "limit": 3.0},
-    "horizontal-flip",
-    "vertical-flip",
+    {"name": "translate_x", "limit": 0.5},
+    {"name": "translate_y", "limit": 0.5},
+    {"name": "shear_x", "limit": 1.0},
+    {"name": "shear_y", "limit": 1.0},
+    {"name": "scale", "limit": 3.0},
+    "horizontal_flip",
+    "vertical_flip",
 ]
-WAVES: list[Word] = [
-    "time-reverse",
-    "sign-flip",
-    {"word": "time-mask", "limit": 1500},
-    {"word": "gaussian-noise", "limit": 1.0},
-    {"word": "amplitude-scale", "limit": 3.0},
-    "frequency-shift",
-    "ft-surrogate",
-    {"word": "bandstop", "limit": 10.0},
-    "channel-symmetry",
-    "channel-shuffle",
-    "channel-dropout",
-    {"word": "sensor-rotation-z", "limit": 90.0},
+WAVES: list[TransformSpec] = [
+    "time_reverse",
+    "sign_flip",
+    {"name": "time_mask", "limit": 1500},
+    {"name": "gaussian_noise", "limit": 1.0},
+    {"name": "amplitude_scale", "limit": 3.0},
+    "frequency_shift",
+    "ft_surrogate",
+    {"name": "bandstop", "limit": 10.0},
+    "channel_symmetry",
+    "channel_shuffle",
+    "channel_dropout",
+    {"name": "sensor_rotation_z", "limit": 90.0},
 ]
 
 
@@ -92,10 +92,10 @@ def dream(data: Path, seed: int) -> tuple[Samples, Samples]:
 
 @dataclass(frozen=True)
 class Task:
-    """A data set, some of its classes or all, and the words that are asked about."""
+    """A data set, some of its classes or all, and the transforms that are asked about."""
 
     load: Callable[[Path, int], tuple[Samples, Samples]]
-    words: list[Word]
+    transforms: list[TransformSpec]
     folder: str = ""
     classes: tuple[int, ...] = ()
     budget: int | None = None
@@ -146,7 +146,7 @@ def run(task: Task, data: Path, seed: int) -> dict[str, object]:
     known, fresh = some(known, task.classes, 4000), some(fresh, task.classes, 2000)
     shared = {} if known.x.dim() == 4 else {"sfreq": 100, "channels": CHANNELS}
     begun = time.perf_counter()
-    found = learn(*known, task.words, budget=task.budget, seed=seed, progress=True, **shared)
+    found = learn(*known, task.transforms, budget=task.budget, seed=seed, progress=True, **shared)
     seconds = time.perf_counter() - begun
     with torch.no_grad():
         told = found.net(fresh.x, torch.Generator().manual_seed(0)).argmax(1)
@@ -162,11 +162,11 @@ def run(task: Task, data: Path, seed: int) -> dict[str, object]:
         "commit": commit(),
         "found": [
             {
-                "word": row.word.name,
+                "transform": row.transform.name,
                 "verdict": row.verdict,
                 "strength": float(f"{row.strength:.4g}"),
                 "interval": [float(f"{end:.4g}") for end in row.interval],
-                "limit": row.word.limit,
+                "limit": row.transform.limit,
                 "unit": row.unit,
                 "said": str(row),
             }

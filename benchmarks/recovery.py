@@ -21,7 +21,7 @@ from recovery_methods import METHODS
 from recovery_tasks import LIMIT, TASKS, Task
 
 from augnet.allocator import keep_freed_memory
-from augnet.run import commit
+from augnet.paper.run import commit
 
 ROOT = Path(__file__).parents[1]
 LINES = ROOT / "results" / "recovery.jsonl"
@@ -55,17 +55,17 @@ def run(key: tuple[str, str, int]) -> Cell:
 
 
 def judge(task: Task, row: dict[str, object]) -> dict[str, object]:
-    """Compare one row (word, verdict, strength, interval) with the truth."""
-    names = [word.name for word in task.words]
-    word, truth = next(
-        (word, truth)
-        for word, truth, name in zip(task.words, task.truths, names, strict=True)
-        if name == row["word"]
+    """Compare one row (transform, verdict, strength, interval) with the truth."""
+    names = [transform.name for transform in task.transforms]
+    transform, truth = next(
+        (transform, truth)
+        for transform, truth, name in zip(task.transforms, task.truths, names, strict=True)
+        if name == row["transform"]
     )
     row = row | {"truth": truth, "right": row["verdict"] == wanted(truth)}
     if wanted(truth) == "within":
         found, true = float(row["strength"]), float(truth)
-        if word.unit == "times":  # a factor: what counts is its logarithm
+        if transform.unit == "times":  # a factor: what counts is its logarithm
             found, true = math.log(max(found, 1e-9)), math.log(true)
         row["error"] = abs(found / true - 1)
         if "interval" in row:
@@ -79,12 +79,12 @@ def interval(hits: int, count: int) -> str:
     if not count:
         return "-"
     z, rate = 1.96, hits / count
-    centre = (rate + z * z / 2 / count) / (1 + z * z / count)
+    center = (rate + z * z / 2 / count) / (1 + z * z / count)
     half = z * math.sqrt(rate * (1 - rate) / count + z * z / 4 / count**2) / (1 + z * z / count)
-    return f"{rate:.1%} ({centre - half:.1%} to {centre + half:.1%}; {hits} of {count})"
+    return f"{rate:.1%} ({center - half:.1%} to {center + half:.1%}; {hits} of {count})"
 
 
-def summarise(cells: list[Cell]) -> dict[str, object]:
+def summarize(cells: list[Cell]) -> dict[str, object]:
     """Count verdicts, ranges, intervals and points of accuracy."""
     rows = [row for cell in cells for row in cell["rows"]]
     bounded = [row for row in rows if "error" in row]
@@ -94,7 +94,7 @@ def summarise(cells: list[Cell]) -> dict[str, object]:
     truths = [truth for cell in cells for truth in tasks[str(cell["task"])].truths]
     return {
         "cells": len(cells),
-        "words answered": f"{len(rows)} of {len(truths)}",
+        "transforms answered": f"{len(rows)} of {len(truths)}",
         "bounds answered": f"{len(bounded)} of {sum(wanted(t) == 'within' for t in truths)}",
         "verdicts": interval(sum(row["right"] for row in rows), len(rows)),
         "ranges within 10 %": interval(sum(error <= 0.1 for error in errors), len(errors)),
@@ -123,7 +123,7 @@ def failures(cells: list[Cell]) -> list[str]:
         for row in cell["rows"]:
             if not row["right"] or row.get("error", 0) > 0.1:
                 lines.append(
-                    f"{cell['task']} seed {cell['seed']}: {row['word']} {row['verdict']} "
+                    f"{cell['task']} seed {cell['seed']}: {row['transform']} {row['verdict']} "
                     f"{row['strength']:.3g}, truth {row['truth']}"
                 )
     return lines
@@ -137,17 +137,17 @@ def draw(cells: list[Cell], path: Path) -> None:
     for cell in cells:
         for row in cell["rows"]:
             if "error" in row:
-                word = next(
-                    word
+                transform = next(
+                    transform
                     for task in TASKS
                     if task.name == cell["task"]
-                    for word in task.words
-                    if word.name == row["word"]
+                    for transform in task.transforms
+                    if transform.name == row["transform"]
                 )
                 found, true = float(row["strength"]), float(row["truth"])
-                if word.unit == "times":
+                if transform.unit == "times":
                     found, true = math.log(max(found, 1e-9)), math.log(true)
-                points[f"{cell['task']}: {row['word']}"].append(found / true)
+                points[f"{cell['task']}: {row['transform']}"].append(found / true)
     figure, axes = plt.subplots(figsize=(7, 0.28 * len(points) + 1), layout="constrained")
     axes.axvspan(0.9, 1.1, color="0.9")
     for height, (name, ratios) in enumerate(sorted(points.items(), reverse=True)):
@@ -177,7 +177,7 @@ def report(cells: list[Cell]) -> None:
         for part, chosen in parts.items():
             mine = [cell for cell in cells if cell["method"] == method and chosen(cell)]
             if mine and any(cell["rows"] for cell in mine):
-                summary = summarise(mine)
+                summary = summarize(mine)
                 document[f"{method}, {part}"] = summary
                 print(f"\n{method}, {part}")
                 for key, value in summary.items():

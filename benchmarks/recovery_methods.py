@@ -1,7 +1,7 @@
 """What benchmarks/recovery.py compares: each takes a task and a seed, gives rows and a score.
 
-A row has a word's name, verdict, strength and, where there is one, an interval. Methods that choose
-one word give one row. The score is the accuracy on clean test data, or the part of variance
+A row has a transform's name, verdict, strength and, where there is one, an interval. Methods that choose
+one transform give one row. The score is the accuracy on clean test data, or the part of variance
 explained for values.
 """
 
@@ -18,15 +18,15 @@ from recovery_tasks import LIMIT, Task
 from torch import Generator, Tensor, nn
 
 from augnet import Augerino, AugmentationLayer, AugNet, identity, learn, magnitude_only, selective
-from augnet.augment import Policy, Step
-from augnet.learn import Found, door
-from augnet.transforms import Switched, Transform
+from augnet.layers import Policy, Step
+from augnet.learn import Found, inputs
+from augnet.transforms import Bernoulli, Transform
 
 Rows = list[dict[str, object]]
 Outcome = tuple[Rows, float | None]
 STEPS = 1260
 """As many as learn takes."""
-DATA = door.data
+DATA = inputs.data
 
 
 @torch.no_grad()
@@ -45,7 +45,7 @@ def rows_of(found: Found) -> Rows:
     """Give what was found as plain values."""
     return [
         {
-            "word": row.word.name,
+            "transform": row.transform.name,
             "verdict": row.verdict,
             "strength": row.strength,
             "interval": row.interval,
@@ -56,7 +56,7 @@ def rows_of(found: Found) -> Rows:
 
 def profile(task: Task, seed: int) -> Outcome:
     """Ours: `learn` with its defaults."""
-    found = learn(*task.train(seed), task.words, seed=seed)
+    found = learn(*task.train(seed), task.transforms, seed=seed)
     return rows_of(found), score(found.net, task, seed)
 
 
@@ -72,15 +72,15 @@ def without(constants: Mapping[str, Any]) -> Callable[[Task, int], Outcome]:
     return ablated
 
 
-def nothing_held_out(*given: Any) -> door.Data:
+def nothing_held_out(*given: Any) -> inputs.Data:
     """Measure on the samples that are fitted."""
     data = DATA(*given)
     return replace(data, held_out=data.fitted)
 
 
 def layers(task: Task, seed: int) -> Outcome:
-    """Ours: one selective layer, words competing in data space."""
-    found = learn(*task.train(seed), layers=[task.words], seed=seed)
+    """Ours: one selective layer, transforms competing in data space."""
+    found = learn(*task.train(seed), layers=[task.transforms], seed=seed)
     return rows_of(found), score(found.net, task, seed)
 
 
@@ -98,8 +98,8 @@ def train(
     """Train the default trunk behind an augment; average what `tail` reads over the last fifth."""
     torch.manual_seed(seed)
     generator = Generator().manual_seed(seed)
-    samples = door.data(*task.train(seed), generator)
-    trunk = door.trunk(None, samples)
+    samples = inputs.data(*task.train(seed), generator)
+    trunk = inputs.trunk(None, samples)
     aggregate = "logits" if samples.classes else "values"
     net = AugNet(augment, trunk, aggregate, copies=max(copies, 1), train_copies=copies)
     adam = torch.optim.Adam(net.parameters(), lr=lr, weight_decay=weight_decay)
@@ -135,23 +135,23 @@ def none(task: Task, seed: int) -> Outcome:
 
 
 def oracle(task: Task, seed: int) -> Outcome:
-    """Give each sample one word that preserves its label, as far as it may: a fixed policy."""
+    """Give each sample one transform that preserves its label, as far as it may: a fixed policy."""
     true = [
-        [Step(word, 1.0, magnitude(word, truth))]
-        for word, truth in zip(task.words, task.truths, strict=True)
+        [Step(transform, 1.0, magnitude(transform, truth))]
+        for transform, truth in zip(task.transforms, task.truths, strict=True)
         if truth
     ]
     net, _ = train(task, seed, Policy(true) if true else identity)
     return [], score(net, task, seed)
 
 
-def magnitude(word: Transform, truth: float | str) -> float:
+def magnitude(transform: Transform, truth: float | str) -> float:
     """Give a strength as a magnitude."""
     if truth == LIMIT:
         return 1.0
-    if word.unit == "times":
-        return math.log(float(truth)) / math.log(word.limit)
-    return float(truth) / word.limit
+    if transform.unit == "times":
+        return math.log(float(truth)) / math.log(transform.limit)
+    return float(truth) / transform.limit
 
 
 def verdict(value: float) -> str:
@@ -161,7 +161,7 @@ def verdict(value: float) -> str:
 
 def paper(task: Task, seed: int) -> Outcome:
     """One layer with the paper's penalty at the paper's settings for the sinusoids."""
-    layer = AugmentationLayer(*task.words, magnitude=0.0, temperature=0.01)
+    layer = AugmentationLayer(*task.transforms, magnitude=0.0, temperature=0.01)
     net, learned = train(
         task, seed, layer, lambda augment: 0.2 * selective(augment), lr=1e-2, copies=4,
         steps=STEPS // 2, weight_decay=1e-4,
@@ -169,13 +169,17 @@ def paper(task: Task, seed: int) -> Outcome:
     )  # fmt: skip
     net.copies = 10
     index = int(learned[0].argmax())
-    word, value = task.words[index], float(learned[1, index])
-    row = {"word": word.name, "verdict": verdict(value), "strength": float(word.strength(value))}
+    transform, value = task.transforms[index], float(learned[1, index])
+    row = {
+        "name": transform.name,
+        "verdict": verdict(value),
+        "strength": float(transform.strength(value)),
+    }
     return [row], score(net, task, seed)
 
 
 def augerino(task: Task, seed: int) -> Outcome:
-    """Augerino with its penalty, read for the words that are its generators."""
+    """Augerino with its penalty, read for the transforms that are its generators."""
     x, _ = task.train(seed)
     if x.dim() != 4:
         return [], None
@@ -186,28 +190,28 @@ def augerino(task: Task, seed: int) -> Outcome:
     )  # fmt: skip
     net.copies = 10
     rows = []
-    for word in task.words:
-        if word.name in ("rotate", "translate-x", "translate-y", "scale"):
-            half = float(widths[Augerino.names.index(word.name)]) / 2
+    for transform in task.transforms:
+        if transform.name in ("rotate", "translate_x", "translate_y", "scale"):
+            half = float(widths[Augerino.names.index(transform.name)]) / 2
             value = {"rotate": math.degrees(half), "scale": math.exp(half)}.get(
-                word.name, half * 0.1 / 2
+                transform.name, half * 0.1 / 2
             )
-            part = magnitude(word, min(value, word.limit))
-            rows.append({"word": word.name, "verdict": verdict(part), "strength": value})
+            part = magnitude(transform, min(value, transform.limit))
+            rows.append({"name": transform.name, "verdict": verdict(part), "strength": value})
     return rows, score(net, task, seed)
 
 
 def grid(task: Task, seed: int) -> Outcome:
-    """Train once per word and magnitude; keep the largest with an error near the least.
+    """Train once per transform and magnitude; keep the largest with an error near the least.
 
-    The costly reference: ten trainings per ranged word.
+    The costly reference: ten trainings per ranged transform.
     """
     x, y = task.train(seed)
     cut = len(x) * 3 // 4
     rows: Rows = []
-    for word in task.words:
-        values = [0.0, 1.0] if isinstance(word, Switched) else [i / 10 for i in range(11)]
-        errors = [_validated(task, seed, x, y, cut, word, value) for value in values]
+    for transform in task.transforms:
+        values = [0.0, 1.0] if isinstance(transform, Bernoulli) else [i / 10 for i in range(11)]
+        errors = [_validated(task, seed, x, y, cut, transform, value) for value in values]
         near = [
             value
             for value, error in zip(values, errors, strict=True)
@@ -215,17 +219,21 @@ def grid(task: Task, seed: int) -> Outcome:
         ]
         best = max(near)
         rows.append(
-            {"word": word.name, "verdict": verdict(best), "strength": float(word.strength(best))}
+            {
+                "name": transform.name,
+                "verdict": verdict(best),
+                "strength": float(transform.strength(best)),
+            }
         )
     return rows, None
 
 
 def _validated(
-    task: Task, seed: int, x: Tensor, y: Tensor, cut: int, word: Transform, value: float
+    task: Task, seed: int, x: Tensor, y: Tensor, cut: int, transform: Transform, value: float
 ) -> float:
-    """Train with one word at one magnitude; give the error on views of other samples."""
-    part = Task("part", lambda generator, size: (x[:cut], y[:cut]), (word,), (LIMIT,))
-    layer = AugmentationLayer(word, magnitude=value)
+    """Train with one transform at one magnitude; give the error on views of other samples."""
+    part = Task("part", lambda generator, size: (x[:cut], y[:cut]), (transform,), (LIMIT,))
+    layer = AugmentationLayer(transform, magnitude=value)
     layer.requires_grad_(False)
     net, _ = train(part, seed, layer, steps=STEPS // 3)
     net.eval()
@@ -250,6 +258,6 @@ METHODS: dict[str, Callable[[Task, int], Outcome]] = {
     "no borders": without({"profile.INSIDE": 1.15}),
     "borders unseen": without({"measure.NEARER": math.inf}),
     "no doubts": without({"profile.DOUBTS": 10**6}),
-    "none held out": without({"door.data": nothing_held_out}),
+    "none held out": without({"inputs.data": nothing_held_out}),
 }
 """Ours, what it is compared with, and ours less one ingredient each."""

@@ -1,7 +1,7 @@
 """Tasks whose invariances are known: what benchmarks/recovery.py is about.
 
-A bounded truth is half the gap between neighbouring classes that differ by the word itself, less
-the spread of the data around its class; for a word without a sign it is the whole gap. What moves
+A bounded truth is half the gap between neighboring classes that differ by the transform itself, less
+the spread of the data around its class; for a transform without a sign it is the whole gap. What moves
 no sample towards another class is harmless: its truth is the limit. What makes one class of another
 at once has the truth 0.
 """
@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 import torch
 from torch import Generator, Tensor
 
-from augnet.data import mario, sinusoids
-from augnet.transforms import Transform, words
+from augnet.paper.datasets import mario, sinusoids
+from augnet.transforms import Transform, build_transforms
 
 SFREQ = 100.0
 LIMIT = "limit"
 Truth = float | str
-"""A strength in the unit of the word, 0 for none, or "limit"."""
+"""A strength in the unit of the transform, 0 for none, or "limit"."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Data by seed, candidate words, and the truth about each, in their order."""
+    """Data by seed, candidate transforms, and the truth about each, in their order."""
 
     name: str
     make: Callable[[Generator, int], tuple[Tensor, Tensor]]
-    words: tuple[Transform, ...]
+    transforms: tuple[Transform, ...]
     truths: tuple[Truth, ...]
     size: int = 800
     label_noise: float = 0.0
@@ -36,7 +36,7 @@ class Task:
     tags: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        assert len(self.words) == len(self.truths), self.name
+        assert len(self.transforms) == len(self.truths), self.name
 
     def train(self, seed: int) -> tuple[Tensor, Tensor]:
         """Give what is learned from, labels noisy if the task says so."""
@@ -169,7 +169,7 @@ def sized(radii: tuple[float, ...], spread: float) -> Callable:
     return make
 
 
-def lit(levels: tuple[float, ...], spread: float, colour: bool = False) -> Callable:
+def lit(levels: tuple[float, ...], spread: float, color: bool = False) -> Callable:
     """Draw stripes whose brightness is their class; none reaches white."""
 
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
@@ -183,7 +183,7 @@ def lit(levels: tuple[float, ...], spread: float, colour: bool = False) -> Calla
     return make
 
 
-def coloured(hues: tuple[float, ...], spread: float) -> Callable:
+def colored(hues: tuple[float, ...], spread: float) -> Callable:
     """Draw a disc whose hue is its class, anywhere in the picture."""
 
     def make(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
@@ -335,8 +335,8 @@ def bumps(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
     """Make a bump that is positive or negative, the same forwards and backwards."""
     y = balanced(size, 2, generator)
     time = torch.arange(TIMES)
-    centre = even(size, generator, 100, 300)[:, None]
-    bump = (-((time - centre) / 30).square()).exp() * (1 - 2 * y[:, None])
+    center = even(size, generator, 100, 300)[:, None]
+    bump = (-((time - center) / 30).square()).exp() * (1 - 2 * y[:, None])
     return grainy(bump[:, None], generator, 0.2), y
 
 
@@ -383,9 +383,9 @@ def mario_iggy(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def task(name: str, make: Callable, table: dict[str, tuple[dict, Truth]], **rest: object) -> Task:
-    """Build words from names and options."""
-    specs = [{"word": word, **options} for word, (options, _) in table.items()]
-    built = words(specs, sfreq=SFREQ)
+    """Build transforms from names and options."""
+    specs = [{"name": transform, **options} for transform, (options, _) in table.items()]
+    built = build_transforms(specs, sfreq=SFREQ)
     return Task(name, make, tuple(built), tuple(truth for _, truth in table.values()), **rest)
 
 
@@ -394,107 +394,107 @@ def limit(value: float) -> dict[str, float]:
     return {"limit": value}
 
 
-SPECTRAL = {"ft-surrogate": ({}, LIMIT), "gaussian-noise": (limit(0.5), LIMIT)}
+SPECTRAL = {"ft_surrogate": ({}, LIMIT), "gaussian_noise": (limit(0.5), LIMIT)}
 TASKS = (
     task("mario-iggy", mario_iggy, {
-        "rotate": (limit(180), 45.0), "translate-x": ({}, LIMIT), "translate-y": ({}, LIMIT),
-        "shear-x": ({}, LIMIT), "shear-y": ({}, LIMIT)}, size=2000),
+        "rotate": (limit(180), 45.0), "translate_x": ({}, LIMIT), "translate_y": ({}, LIMIT),
+        "shear_x": ({}, LIMIT), "shear_y": ({}, LIMIT)}, size=2000),
     task("sinusoids", waves((2, 4, 6, 8), 0.5),
-         {"frequency-shift": (limit(2), 0.5), **SPECTRAL}, size=400),
+         {"frequency_shift": (limit(2), 0.5), **SPECTRAL}, size=400),
     task("waves-wide-gap", waves((2, 4, 6, 8), 0.25),
-         {"frequency-shift": (limit(2), 0.75), **SPECTRAL}),
-    task("waves-3", waves((3, 6, 9), 0.75), {"frequency-shift": (limit(3), 0.75), **SPECTRAL}),
+         {"frequency_shift": (limit(2), 0.75), **SPECTRAL}),
+    task("waves-3", waves((3, 6, 9), 0.75), {"frequency_shift": (limit(3), 0.75), **SPECTRAL}),
     task("rotate-2", oriented(bar, (0, 90), 15), {
-        "rotate": (limit(90), 30.0), "translate-x": (limit(0.15), LIMIT),
-        "brightness": (limit(0.5), LIMIT), "horizontal-flip": ({}, LIMIT)}),
+        "rotate": (limit(90), 30.0), "translate_x": (limit(0.15), LIMIT),
+        "brightness": (limit(0.5), LIMIT), "horizontal_flip": ({}, LIMIT)}),
     task("rotate-3", oriented(bar, (0, 60, 120), 10), {
-        "rotate": (limit(90), 20.0), "translate-y": (limit(0.15), LIMIT),
-        "vertical-flip": ({}, 0.0)}),
+        "rotate": (limit(90), 20.0), "translate_y": (limit(0.15), LIMIT),
+        "vertical_flip": ({}, 0.0)}),
     task("rotate-4", oriented(arrow, (0, 90, 180, 270), 10), {
-        "rotate": (limit(180), 35.0), "horizontal-flip": ({}, 0.0), "invert": ({}, LIMIT)}),
-    task("translate-x", placed((-0.25, 0.25), (0, 0), (0.05, 0.1)), {
-        "translate-x": (limit(0.45), 0.2), "translate-y": (limit(0.25), LIMIT),
-        "horizontal-flip": ({}, 0.0)}),
-    task("translate-y", placed((0, 0, 0), (-0.28, 0, 0.28), (0.1, 0.04)), {
-        "translate-y": (limit(0.5), 0.1), "horizontal-flip": ({}, LIMIT),
-        "vertical-flip": ({}, 0.0), "gaussian-noise": (limit(0.1), LIMIT)}),
+        "rotate": (limit(180), 35.0), "horizontal_flip": ({}, 0.0), "invert": ({}, LIMIT)}),
+    task("translate_x", placed((-0.25, 0.25), (0, 0), (0.05, 0.1)), {
+        "translate_x": (limit(0.45), 0.2), "translate_y": (limit(0.25), LIMIT),
+        "horizontal_flip": ({}, 0.0)}),
+    task("translate_y", placed((0, 0, 0), (-0.28, 0, 0.28), (0.1, 0.04)), {
+        "translate_y": (limit(0.5), 0.1), "horizontal_flip": ({}, LIMIT),
+        "vertical_flip": ({}, 0.0), "gaussian_noise": (limit(0.1), LIMIT)}),
     task("scale", sized((4.0, 9.0), 1.1), {
         "scale": (limit(3.0), 1.5 / 1.1), "rotate": (limit(180), LIMIT),
-        "translate-x": (limit(0.15), LIMIT)}),
+        "translate_x": (limit(0.15), LIMIT)}),
     task("brightness", lit((0.3, 0.6), 0.05), {
         "brightness": (limit(0.9), (0.57 - 0.315) / (0.57 + 0.315)), "rotate": (limit(180), LIMIT),
-        "horizontal-flip": ({}, LIMIT)}),
-    task("hue", coloured((0, 120, 240), 20), {
-        "hue": ({}, 40.0), "translate-x": (limit(0.2), LIMIT), "saturation": (limit(0.3), LIMIT)}),
+        "horizontal_flip": ({}, LIMIT)}),
+    task("hue", colored((0, 120, 240), 20), {
+        "hue": ({}, 40.0), "translate_x": (limit(0.2), LIMIT), "saturation": (limit(0.3), LIMIT)}),
     task("amplitude", loud((0.5, 2.0), 1.15), {
-        "amplitude-scale": (limit(5.0), 2.0 / 1.15), "time-reverse": ({}, LIMIT),
-        "sign-flip": ({}, LIMIT)}),
-    task("time-mask", silent(80, 20), {
-        "time-mask": (limit(200), 80.0), "sign-flip": ({}, LIMIT), "time-reverse": ({}, LIMIT)}),
+        "amplitude_scale": (limit(5.0), 2.0 / 1.15), "time_reverse": ({}, LIMIT),
+        "sign_flip": ({}, LIMIT)}),
+    task("time_mask", silent(80, 20), {
+        "time_mask": (limit(200), 80.0), "sign_flip": ({}, LIMIT), "time_reverse": ({}, LIMIT)}),
     task("noise-level", noisy(0.1, 0.6), {
-        "gaussian-noise": (limit(1.5), (0.36 - 0.01) ** 0.5), "sign-flip": ({}, LIMIT),
-        "frequency-shift": (limit(1), LIMIT)}),
+        "gaussian_noise": (limit(1.5), (0.36 - 0.01) ** 0.5), "sign_flip": ({}, LIMIT),
+        "frequency_shift": (limit(1), LIMIT)}),
     task("flip-invariant", shapes, {
-        "horizontal-flip": ({}, LIMIT), "translate-x": (limit(0.1), LIMIT),
+        "horizontal_flip": ({}, LIMIT), "translate_x": (limit(0.1), LIMIT),
         "brightness": (limit(0.4), LIMIT)}),
     task("flip-decides", mirrored, {
-        "horizontal-flip": ({}, 0.0), "translate-x": (limit(0.1), LIMIT),
+        "horizontal_flip": ({}, 0.0), "translate_x": (limit(0.1), LIMIT),
         "rotate": (limit(20), LIMIT)}),
     task("reverse-decides", teeth, {
-        "time-reverse": ({}, 0.0), "sign-flip": ({}, LIMIT),
-        "gaussian-noise": (limit(0.2), LIMIT)}),
+        "time_reverse": ({}, 0.0), "sign_flip": ({}, LIMIT),
+        "gaussian_noise": (limit(0.2), LIMIT)}),
     task("reverse-invariant", bumps, {
-        "time-reverse": ({}, LIMIT), "sign-flip": ({}, 0.0),
-        "gaussian-noise": (limit(0.2), LIMIT)}),
+        "time_reverse": ({}, LIMIT), "sign_flip": ({}, 0.0),
+        "gaussian_noise": (limit(0.2), LIMIT)}),
     task("symmetry-decides", lateral, {
-        "channel-symmetry": ({"channels": CHANNELS}, 0.0), "sign-flip": ({}, LIMIT),
-        "ft-surrogate": ({}, LIMIT)}),
+        "channel_symmetry": ({"channels": CHANNELS}, 0.0), "sign_flip": ({}, LIMIT),
+        "ft_surrogate": ({}, LIMIT)}),
     task("symmetry-invariant", bilateral, {
-        "channel-symmetry": ({"channels": CHANNELS}, LIMIT), "time-reverse": ({}, LIMIT),
-        "frequency-shift": (limit(4), 1.0)}),
+        "channel_symmetry": ({"channels": CHANNELS}, LIMIT), "time_reverse": ({}, LIMIT),
+        "frequency_shift": (limit(4), 1.0)}),
     task("dials", dials, {
-        "rotate": (limit(180), 25.0), "horizontal-flip": ({}, 0.0), "hue": (limit(30), LIMIT),
-        "translate-x": (limit(0.1), LIMIT)}),
+        "rotate": (limit(180), 25.0), "horizontal_flip": ({}, 0.0), "hue": (limit(30), LIMIT),
+        "translate_x": (limit(0.1), LIMIT)}),
     task("rotate-and-brightness", turned_and_lit, {
         "rotate": (limit(90), 30.0), "brightness": (limit(0.9), (0.665 - 0.315) / 0.98),
-        "horizontal-flip": ({}, LIMIT)}, size=1200),
+        "horizontal_flip": ({}, LIMIT)}, size=1200),
     task("shift-and-sign", pitched((4, 8), 0.75), {
-        "frequency-shift": (limit(4), 1.25), "sign-flip": ({}, LIMIT),
-        "time-mask": (limit(100), LIMIT)}),
+        "frequency_shift": (limit(4), 1.25), "sign_flip": ({}, LIMIT),
+        "time_mask": (limit(100), LIMIT)}),
     task("no-invariance", sectors, {
-        "rotate": (limit(180), 0.0), "horizontal-flip": ({}, 0.0), "vertical-flip": ({}, 0.0)}),
+        "rotate": (limit(180), 0.0), "horizontal_flip": ({}, 0.0), "vertical_flip": ({}, 0.0)}),
     task("few-samples", pitched((4, 7), 0.5), {
-        "frequency-shift": (limit(3), 1.0), "sign-flip": ({}, LIMIT), "ft-surrogate": ({}, LIMIT)},
+        "frequency_shift": (limit(3), 1.0), "sign_flip": ({}, LIMIT), "ft_surrogate": ({}, LIMIT)},
         size=100),
     task("few-images", oriented(bar, (0, 90), 15), {
-        "rotate": (limit(90), 30.0), "horizontal-flip": ({}, LIMIT),
-        "translate-x": (limit(0.15), LIMIT)}, size=100),
+        "rotate": (limit(90), 30.0), "horizontal_flip": ({}, LIMIT),
+        "translate_x": (limit(0.15), LIMIT)}, size=100),
     task("label-noise", oriented(bar, (0, 90), 15), {
-        "rotate": (limit(90), 30.0), "horizontal-flip": ({}, LIMIT),
-        "translate-x": (limit(0.15), LIMIT)}, label_noise=0.1),
+        "rotate": (limit(90), 30.0), "horizontal_flip": ({}, LIMIT),
+        "translate_x": (limit(0.15), LIMIT)}, label_noise=0.1),
     task("regress-position", position, {
-        "translate-x": (limit(0.2), 0.0), "translate-y": (limit(0.2), LIMIT),
-        "horizontal-flip": ({}, 0.0), "brightness": (limit(0.4), LIMIT)}),
+        "translate_x": (limit(0.2), 0.0), "translate_y": (limit(0.2), LIMIT),
+        "horizontal_flip": ({}, 0.0), "brightness": (limit(0.4), LIMIT)}),
     task("regress-frequency", how_fast, {
-        "frequency-shift": (limit(2), 0.0), "sign-flip": ({}, LIMIT),
-        "amplitude-scale": (limit(2), LIMIT)}),
+        "frequency_shift": (limit(2), 0.0), "sign_flip": ({}, LIMIT),
+        "amplitude_scale": (limit(2), LIMIT)}),
     # Not looked at while settings were chosen.
     task("held-rotate-5", oriented(arrow, (0, 72, 144, 216, 288), 12), {
         "rotate": (limit(120), 24.0), "brightness": (limit(0.5), LIMIT),
-        "shear-x": (limit(0.15), LIMIT)}, held_out=True, size=1000),
-    task("held-hue-4", coloured((0, 90, 180, 270), 15), {
-        "hue": ({}, 30.0), "horizontal-flip": ({}, LIMIT), "rotate": (limit(90), LIMIT)},
+        "shear_x": (limit(0.15), LIMIT)}, held_out=True, size=1000),
+    task("held-hue-4", colored((0, 90, 180, 270), 15), {
+        "hue": ({}, 30.0), "horizontal_flip": ({}, LIMIT), "rotate": (limit(90), LIMIT)},
         held_out=True),
     task("held-brightness-3", lit((0.2, 0.4, 0.8), 0.04), {
         "brightness": (limit(0.8), (0.384 - 0.208) / (0.384 + 0.208)),
-        "vertical-flip": ({}, LIMIT), "translate-y": (limit(0.1), LIMIT)}, held_out=True),
+        "vertical_flip": ({}, LIMIT), "translate_y": (limit(0.1), LIMIT)}, held_out=True),
     task("held-shift-5", pitched((3, 4.5, 6, 7.5, 9), 0.25), {
-        "frequency-shift": (limit(3), 0.5), "time-reverse": ({}, LIMIT),
-        "amplitude-scale": (limit(2), LIMIT)}, held_out=True, size=1000),
+        "frequency_shift": (limit(3), 0.5), "time_reverse": ({}, LIMIT),
+        "amplitude_scale": (limit(2), LIMIT)}, held_out=True, size=1000),
     task("held-amplitude-3", loud((0.25, 1.0, 4.0), 1.2), {
-        "amplitude-scale": (limit(8.0), 2.0 / 1.2), "sign-flip": ({}, LIMIT),
-        "time-mask": (limit(100), LIMIT)}, held_out=True),
+        "amplitude_scale": (limit(8.0), 2.0 / 1.2), "sign_flip": ({}, LIMIT),
+        "time_mask": (limit(100), LIMIT)}, held_out=True),
     task("held-vertical-flip", upright, {
-        "vertical-flip": ({}, 0.0), "horizontal-flip": ({}, LIMIT),
+        "vertical_flip": ({}, 0.0), "horizontal_flip": ({}, LIMIT),
         "contrast": (limit(0.4), LIMIT)}, held_out=True),
 )  # fmt: skip

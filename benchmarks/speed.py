@@ -25,20 +25,20 @@ from peers import BraindecodeMixture, ExponentialAffine, KorniaMixture
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from augnet import Augerino, AugmentationLayer, AugmentationModule, AugNet, words
-from augnet.trunk import ChambonNet, PreActResNet18
+from augnet import Augerino, AugmentationLayer, AugmentationModule, AugNet, build_transforms
+from augnet.trunks import ChambonNet, PreActResNet18
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "speed.json"
 PAGE = ROOT / "docs" / "performance.md"
 MARK = "<!-- Tables above are made; what follows is written. -->"
 
-GEOMETRIC = ["translate-x", "translate-y", "rotate", "shear-x", "shear-y"]
-PHOTOMETRIC = ["horizontal-flip", "sample-pairing", "contrast", "brightness"]
-TIME_FREQUENCY = ["time-reverse", "time-mask", "gaussian-noise", "ft-surrogate", "frequency-shift"]
+GEOMETRIC = ["translate_x", "translate_y", "rotate", "shear_x", "shear_y"]
+PHOTOMETRIC = ["horizontal_flip", "sample_pairing", "contrast", "brightness"]
+TIME_FREQUENCY = ["time_reverse", "time_mask", "gaussian_noise", "ft_surrogate", "frequency_shift"]
 SENSORS = [
-    "sign-flip", "channel-symmetry", "channel-shuffle", "channel-dropout",
-    "sensor-rotation-x", "sensor-rotation-y", "sensor-rotation-z",
+    "sign_flip", "channel_symmetry", "channel_shuffle", "channel_dropout",
+    "sensor_rotation_x", "sensor_rotation_y", "sensor_rotation_z",
 ]  # fmt: skip
 CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
 
@@ -88,11 +88,13 @@ def step(module: nn.Module, x: Tensor) -> None:
 
 def module(*layers: list[str], **shared: object) -> AugmentationModule:
     """Build layers from names."""
-    return AugmentationModule([AugmentationLayer(*words(names, **shared)) for names in layers])
+    return AugmentationModule(
+        [AugmentationLayer(*build_transforms(names, **shared)) for names in layers]
+    )
 
 
 def decided(augment: AugmentationModule) -> AugmentationModule:
-    """Give all weight of each layer to its third word."""
+    """Give all weight of each layer to its third transform."""
     with torch.no_grad():
         for layer in augment:
             layer.logits.zero_()
@@ -101,7 +103,7 @@ def decided(augment: AugmentationModule) -> AugmentationModule:
 
 
 class Plain(nn.Module):
-    """The mixture by its definition, with our words: every word, every time."""
+    """The mixture by its definition, with our transforms: every transform, every time."""
 
     def __init__(self, augment: AugmentationModule) -> None:
         super().__init__()
@@ -227,14 +229,14 @@ def formats() -> dict[str, Case]:
 
 
 def drawn() -> dict[str, Case]:
-    """Run the CIFAR module with one word drawn per sample, forward and backward."""
+    """Run the CIFAR module with one transform drawn per sample, forward and backward."""
     x, layers = torch.rand(128, 3, 32, 32), (GEOMETRIC, GEOMETRIC, PHOTOMETRIC)
     one = module(*layers)
     for layer in one:
         layer.mixing = "drawn"
     return {
-        "all words, uniform weights": partial(step, module(*layers), x),
-        "one word drawn, uniform weights": partial(step, one, x),
+        "all transforms, uniform weights": partial(step, module(*layers), x),
+        "one transform drawn, uniform weights": partial(step, one, x),
     }
 
 
@@ -246,7 +248,9 @@ def growth() -> dict[str, Case]:
         cases[f"{batch} images of {size}×{size}"] = partial(step, module(GEOMETRIC), x)
     for count in (1, 3, 5):
         x = torch.rand(128, 3, 32, 32)
-        cases[f"128 images of 32×32, {count} words"] = partial(step, module(GEOMETRIC[:count]), x)
+        cases[f"128 images of 32×32, {count} transforms"] = partial(
+            step, module(GEOMETRIC[:count]), x
+        )
     for duration in (1000, 3000, 9000):
         x = torch.randn(16, 6, duration)
         cases[f"16 signals of 6×{duration}"] = partial(step, module(TIME_FREQUENCY, sfreq=100.0), x)

@@ -19,11 +19,11 @@ import torch
 from speed import commit, measure
 
 from augnet import AugNet
-from augnet.augment import identity
-from augnet.config import read, resolve
-from augnet.run import AUGMENTS, make
-from augnet.train import Objective
-from augnet.trunk import TRUNKS
+from augnet.layers import identity
+from augnet.paper.config import read, resolve
+from augnet.paper.run import AUGMENTS, make
+from augnet.paper.train import Objective
+from augnet.trunks import TRUNKS
 
 RESULTS = Path(__file__).parents[1] / "results" / "throughput.json"
 BATCH = 128

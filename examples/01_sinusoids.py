@@ -18,17 +18,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from augnet import AugmentationLayer, AugNet, Schedule, invariance, selective, summary
-from augnet.data import Splits, sinusoids
-from augnet.penalty import in_data_space
+from augnet.paper.datasets import Splits, sinusoids
+from augnet.regularizers import in_data_space
 from augnet.transforms import FrequencyShift, FTSurrogate, GaussianNoise
-from augnet.trunk import SinusoidCNN
+from augnet.trunks import SinusoidCNN
 
 SFREQ, TRUTH = 100.0, 0.5
 TAIL = 10  # magnitudes keep moving a little: what was learned is their mean over the last epochs
 
 
 def build() -> AugNet:
-    """Put one layer of three words in front of a small convolutional network."""
+    """Put one layer of three transforms in front of a small convolutional network."""
     layer = AugmentationLayer(
         FrequencyShift(limit=2.0, sfreq=SFREQ),
         FTSurrogate(limit=0.1 * 2 * torch.pi),
@@ -39,8 +39,8 @@ def build() -> AugNet:
     return AugNet(layer, SinusoidCNN(width=8, kernel=100), copies=10, train_copies=1)
 
 
-# Magnitudes of different words have no common unit: noise at its limit, of magnitude 1, changes
-# these waves less than a shift of half a hertz, of magnitude 0.25, does. So words compete in the
+# Magnitudes of different transforms have no common unit: noise at its limit, of magnitude 1, changes
+# these waves less than a shift of half a hertz, of magnitude 0.25, does. So transforms compete in the
 # space of the data.
 PENALTIES = {"data-space": in_data_space, "paper": lambda layer, x: selective(layer)}
 
@@ -48,7 +48,7 @@ PENALTIES = {"data-space": in_data_space, "paper": lambda layer, x: selective(la
 def train(net: AugNet, data: Splits, epochs: int, penalty: str) -> Iterator[dict[str, object]]:
     """Train everything together; give one row per epoch."""
     layer = net.augment
-    optimiser = torch.optim.Adam(net.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     penalty_weight = Schedule([[0, 0.5], [max(1, epochs // 2), 0.2]])
     for epoch in range(epochs):
         net.train()
@@ -56,9 +56,9 @@ def train(net: AugNet, data: Splits, epochs: int, penalty: str) -> Iterator[dict
             x, y = data.train.x[rows], data.train.y[rows]
             task = F.cross_entropy(net(x), y)
             loss = task + penalty_weight(epoch) * PENALTIES[penalty](layer, x)
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
         yield {
             "loss": task.item(),
             "accuracy": accuracy(net, data.valid.x, data.valid.y),
@@ -68,7 +68,7 @@ def train(net: AugNet, data: Splits, epochs: int, penalty: str) -> Iterator[dict
 
 
 def mean(rows: list[dict[str, object]], key: str, index: int) -> float:
-    """Average what was learned about a word over some epochs."""
+    """Average what was learned about a transform over some epochs."""
     return sum(row[key][index] for row in rows) / len(rows)
 
 
@@ -82,9 +82,9 @@ def draw(history: list[dict[str, object]], layer: AugmentationLayer, path: Path)
     """Draw weights and ranges over the epochs."""
     figure, (top, bottom) = plt.subplots(2, sharex=True, figsize=(7, 6), layout="constrained")
     epochs = range(1, len(history) + 1)
-    for index, word in enumerate(layer.transforms):
+    for index, transform in enumerate(layer.transforms):
         (line,) = top.plot(
-            epochs, [row["weights"][index] for row in history], lw=2, label=word.name
+            epochs, [row["weights"][index] for row in history], lw=2, label=transform.name
         )
         learned = [row["magnitudes"][index] for row in history]
         bottom.plot(epochs, learned, color=line.get_color(), lw=2)
@@ -93,7 +93,7 @@ def draw(history: list[dict[str, object]], layer: AugmentationLayer, path: Path)
     bottom.annotate(f"truth: ±{TRUTH} Hz", (len(history), truth), (0, 5), ha="right",
                     textcoords="offset points")  # fmt: skip
     top.set(ylabel="weight", ylim=(-0.03, 1.03), title="What one augmentation layer learned")
-    bottom.set(xlabel="epoch", ylabel="magnitude (1 = the word's limit)", ylim=(-0.03, 1.03))
+    bottom.set(xlabel="epoch", ylabel="magnitude (1 = the transform's limit)", ylim=(-0.03, 1.03))
     top.legend(frameon=False)
     for axis in (top, bottom):
         axis.spines[["top", "right"]].set_visible(False)
@@ -129,11 +129,11 @@ def main() -> None:
             progress.update(bar, advance=1, description=text)
 
     tail = history[-TAIL:]
-    table = Table("word", "weight", "learned range", "truth", title="What was learned")
-    for index, word in enumerate(layer.transforms):
+    table = Table("transform", "weight", "learned range", "truth", title="What was learned")
+    for index, transform in enumerate(layer.transforms):
         weight, magnitude = (mean(tail, key, index) for key in ("weights", "magnitudes"))
         truth = f"±{TRUTH:#.3g} Hz" if index == 0 else "harmless"
-        table.add_row(word.name, f"{weight:.2f}", word.describe(magnitude), truth)
+        table.add_row(transform.name, f"{weight:.2f}", transform.describe(magnitude), truth)
     console.print(table)
 
     score = summary(invariance(net, FrequencyShift(limit=TRUTH, sfreq=SFREQ), data.test.x))

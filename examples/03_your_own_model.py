@@ -26,17 +26,17 @@ trunk = nn.Sequential(
     nn.Linear(256, 32), nn.ReLU(), nn.Linear(32, 2),
 )  # fmt: skip
 
-# What augnet adds: a layer of candidate words in front, an average behind, a penalty.
+# What augnet adds: a layer of candidate transforms in front, an average behind, a penalty.
 augment = AugmentationModule([AugmentationLayer(Rotate(limit=90))])
 net = AugNet(augment, trunk, copies=20, train_copies=1)
 
-optimiser = torch.optim.Adam(net.parameters(), lr=5e-3)
+optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
 for epoch in range(25):
     for rows in torch.randperm(len(x)).split(64):
         loss = F.cross_entropy(net(x[rows]), y[rows]) + 0.2 * selective(net.augment)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     print(f"epoch {epoch + 1:2d}  loss {loss.item():+.3f}  {net.augment}")
 
 print("accuracy", (net.eval()(x).argmax(1) == y).float().mean().item())

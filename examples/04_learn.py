@@ -22,14 +22,14 @@ x = torch.where(y[:, None, None, None] == 0, arrow, arrow.flip(-1))
 x = Rotate(limit=15)(TranslateY(limit=0.05)(x, generator=dice), generator=dice)
 
 candidates = [
-    {"word": "rotate", "limit": 180},
-    {"word": "translate-y", "limit": 0.1},
-    "horizontal-flip",
+    {"name": "rotate", "limit": 180},
+    {"name": "translate_y", "limit": 0.1},
+    "horizontal_flip",
 ]
 found = learn(x, y, candidates, budget=150, seed=0)
 print(found)
 for row in found.invariances:
-    print(row.word.name, row.verdict, row.strength, row.interval, row.unit, sep=" | ")
+    print(row.transform.name, row.verdict, row.strength, row.interval, row.unit, sep=" | ")
 
 accuracy = (found.net(x).argmax(1) == y).float().mean().item()
 print(f"{len(found.history)} epochs; accuracy of the net, which has them built in: {accuracy:.3f}")

@@ -24,7 +24,7 @@ x = torch.tensor(digits.images[rows][:, None] / 16).float()
 y = torch.tensor(digits.target[rows] == 9).long()
 x, y, fresh, truth = x[:280], y[:280], x[280:], y[280:]
 
-found = learn(x, y, [{"word": "rotate", "limit": 180}], seed=0)
+found = learn(x, y, [{"name": "rotate", "limit": 180}], seed=0)
 print(found)
 
 # %%
@@ -44,7 +44,7 @@ for name in ("digits, 6 and 9", "MNIST, 6 and 9"):
 # ---------------------------------------
 #
 # Fresh digits, turned from upside down to upside down, and what the trained trunk says. (The whole
-# network would turn them further by as much as the range, and average.) The range found is grey.
+# network would turn them further by as much as the range, and average.) The range found is gray.
 
 
 @torch.no_grad()

@@ -27,10 +27,10 @@ tasks = kept["tasks"]
 
 
 def draw(names: list[str]) -> None:
-    """Draw each word's ranges as parts of its limit: a dot per seed, a line for its interval."""
-    words = [row["word"] for row in tasks[names[0]][0]["found"]]
+    """Draw each transform's ranges as parts of its limit: a dot per seed, a line for its interval."""
+    transforms = [row["transform"] for row in tasks[names[0]][0]["found"]]
     _, axes = plt.subplots(
-        1, len(names), figsize=(9, 0.32 * len(words) + 1), sharey=True, squeeze=False,
+        1, len(names), figsize=(9, 0.32 * len(transforms) + 1), sharey=True, squeeze=False,
         layout="constrained",
     )  # fmt: skip
     for axis, name in zip(axes[0], names, strict=True):
@@ -44,13 +44,13 @@ def draw(names: list[str]) -> None:
                 )
         accuracy = " ".join(f"{cell['accuracy']:.2f}" for cell in tasks[name])
         axis.set(title=name, xlim=(-0.05, 1.05), xlabel=f"part of the limit\naccuracy {accuracy}")
-        axis.set_yticks(range(len(words)), words)
+        axis.set_yticks(range(len(transforms)), transforms)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].invert_yaxis()
 
 
 def part(row: dict, strength: float) -> float:
-    """Give a strength as a part of the word's limit; factors by their logarithms."""
+    """Give a strength as a part of the transform's limit; factors by their logarithms."""
     if row["unit"] == "times":
         return log(strength) / log(row["limit"])
     return strength / row["limit"]
@@ -61,15 +61,15 @@ def say(name: str) -> None:
     answers = defaultdict(list)
     for cell in tasks[name]:
         for row in cell["found"]:
-            answers[row["word"]].append(short(row))
+            answers[row["transform"]].append(short(row))
     cell = tasks[name][0]
     print(f"{name}: {cell['samples']} samples, commit {cell['commit']}")
-    for word, said in answers.items():
-        print(f"  {word:18} {'   '.join(f'{each:20}' for each in said)}")
+    for transform, said in answers.items():
+        print(f"  {transform:18} {'   '.join(f'{each:20}' for each in said)}")
 
 
 def short(row: dict) -> str:
-    """Say an answer in a word or two."""
+    """Say an answer in a transform or two."""
     if row["verdict"] == "none":
         return "no"
     if row["unit"] == "probability" and row["verdict"] == "at least":
@@ -81,7 +81,7 @@ def short(row: dict) -> str:
 # Digits and clothes
 # ------------------
 #
-# Grey lines are intervals of 90 %, dots are ranges; a red dot is a word that changes the label.
+# Gray lines are intervals of 90 %, dots are ranges; a red dot is a transform that changes the label.
 
 images = [name for name in ("digits", "MNIST", "Fashion-MNIST") if name in tasks]
 draw(images)
@@ -92,7 +92,7 @@ for name in images:
     say(name)
 
 # %%
-# A column is a seed. Digits may be slanted (``shear-x``) far, perhaps because people do so;
+# A column is a seed. Digits may be slanted (``shear_x``) far, perhaps because people do so;
 # sideways there is more room than up and down, perhaps because digits are taller than wide. MNIST
 # says of both flips that they change the label.
 #
@@ -110,7 +110,7 @@ for name in images:
 # How far may ten digits turn?
 # ----------------------------
 #
-# Asked about turns with the seven other words, about turns alone, and about turns alone with
+# Asked about turns with the seven other transforms, about turns alone, and about turns alone with
 # three times the training:
 
 for name in tasks:
@@ -120,8 +120,8 @@ for name in tasks:
 
 # %%
 # So the range of turns is no property of the ten digits alone, and it moves with the seed. One
-# network learns all doses of all words, and a dose that it had no time to learn looks like one
-# that cannot be told: with fewer words and longer training, ranges are wider. For 6 and 9 alone
+# network learns all doses of all transforms, and a dose that it had no time to learn looks like one
+# that cannot be told: with fewer transforms and longer training, ranges are wider. For 6 and 9 alone
 # there is a border, where one becomes the other, and the answer is firm: see :doc:`how far a 6
 # may turn <05_six_and_nine>`. In the ten, 6 and 9 are a fifth of the samples, so that all of them
 # can be lost before the error rises by 0.2, and ``learn`` allows 0.08 where there is no border.
@@ -144,7 +144,7 @@ plt.show()
 # -----
 #
 # Windows of four fifths of the subjects are learned from, and those of the others are fresh.
-# Windows are standardised and have 3000 samples: that is what noise and masks are measured in.
+# Windows are standardized and have 3000 samples: that is what noise and masks are measured in.
 
 draw(["sleep"])
 plt.show()
@@ -156,8 +156,8 @@ print(
 )
 
 # %%
-# Nearly all words are said to be harmless as far as was asked, even phases drawn anew
-# (``ft-surrogate``) and channels in any order. This should not be believed yet. There are 244
+# Nearly all transforms are said to be harmless as far as was asked, even phases drawn anew
+# (``ft_surrogate``) and channels in any order. This should not be believed yet. There are 244
 # windows, half of them for measuring, and the network tells few of the fresh ones: where little
 # can be told, little can be lost. The intervals say so, that of frequencies from 0 to 5 Hz, and
 # so does the accuracy, which is lower over copies with all of it built in than without. Windows

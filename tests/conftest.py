@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from augnet.data import cifar
+from augnet.paper.datasets import cifar
 
 
 @pytest.fixture(autouse=True)

@@ -1,17 +1,17 @@
-"""Specimens: one word of each kind, and inputs that fit it."""
+"""Specimens: one transform of each kind, and inputs that fit it."""
 
 import torch
 from torch import Tensor
 
-from augnet.transforms import Domain, Transform, words
+from augnet.transforms import Domain, Transform, build_transforms
 
 CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
 SFREQ = 100.0
 
 
-def word(name: str) -> Transform:
-    """Build a word of the vocabulary, with the facts about the recording that it may need."""
-    return words(name, sfreq=SFREQ, channels=CHANNELS)[0]
+def specimen(name: str) -> Transform:
+    """Build a transform by name, with the facts about the recording that it may need."""
+    return build_transforms(name, sfreq=SFREQ, channels=CHANNELS)[0]
 
 
 def inputs(

@@ -28,7 +28,7 @@ def test_examples_run(example, tmp_path):
 
 def test_the_demo_shows_what_was_learned(tmp_path):
     said = run([str(EXAMPLES[0]), "--epochs", "1", "--out", "here"], tmp_path)
-    assert "frequency-shift" in said
+    assert "frequency_shift" in said
     assert "±0.500 Hz" in said
     picture = (tmp_path / "here" / "sinusoids.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
@@ -38,7 +38,7 @@ def test_the_demo_shows_what_was_learned(tmp_path):
 def test_the_demo_finds_the_truth(tmp_path):
     for seed in range(3):
         said = run([str(EXAMPLES[0]), "--seed", str(seed)], tmp_path)
-        row = next(line for line in said.splitlines() if line.startswith("│ frequency-shift"))
+        row = next(line for line in said.splitlines() if line.startswith("│ frequency_shift"))
         _, _, weight, learned, *_ = (cell.strip() for cell in row.split("│"))
         assert float(weight) > 0.9
         assert 0.4 < float(learned.removeprefix("±").split()[0]) < 0.6

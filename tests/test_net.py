@@ -21,11 +21,11 @@ from augnet import (
     AugmentationLayer,
     AugmentationModule,
     AugNet,
+    build_transforms,
     identity,
     invariance,
     selective,
     summary,
-    words,
 )
 from augnet.aggregate import AGGREGATES, uncertainty
 from augnet.transforms import IMAGES, SIGNALS, HorizontalFlip, Rotate, VerticalFlip
@@ -44,7 +44,8 @@ def image_trunk():
 def image_net(**settings):
     torch.manual_seed(0)
     augment = AugmentationModule(
-        [AugmentationLayer(*words(["rotate", "translate-x", "hue", "horizontal-flip"]))] * 2
+        [AugmentationLayer(*build_transforms(["rotate", "translate_x", "hue", "horizontal_flip"]))]
+        * 2
     )
     net = AugNet(augment, image_trunk(), **settings)
     net(inputs(IMAGES))  # sizes its lazy layer
@@ -53,8 +54,10 @@ def image_net(**settings):
 
 def signal_net(**settings):
     torch.manual_seed(0)
-    names = ["frequency-shift", "gaussian-noise", "sensor-rotation-x", "channel-shuffle"]
-    augment = AugmentationModule([AugmentationLayer(*words(names, sfreq=100, channels=CHANNELS))])
+    names = ["frequency_shift", "gaussian_noise", "sensor_rotation_x", "channel_shuffle"]
+    augment = AugmentationModule(
+        [AugmentationLayer(*build_transforms(names, sfreq=100, channels=CHANNELS))]
+    )
     return AugNet(augment, nn.Sequential(nn.Flatten(), nn.Linear(6 * 256, 3)), **settings)
 
 
@@ -127,8 +130,8 @@ def test_stratified_copies_are_repeatable_whatever_the_chunks(max_batch):
     assert not torch.allclose(net.train()(x, seeded(3)), whole)
 
 
-def test_stratified_copies_cover_the_range_of_each_word_and_share_the_words_out():
-    flip, shift = words(["sign-flip", {"word": "amplitude-scale", "limit": 2}])
+def test_stratified_copies_cover_the_range_of_each_transform_and_share_the_transforms_out():
+    flip, shift = build_transforms(["sign_flip", {"name": "amplitude_scale", "limit": 2}])
     net = AugNet(
         AugmentationLayer(replace(flip, limit=1.0), shift, magnitude=1.0),
         nn.Identity(),
@@ -136,7 +139,7 @@ def test_stratified_copies_cover_the_range_of_each_word_and_share_the_words_out(
         sampling="stratified",
     ).eval()
     outputs = net.outputs(torch.ones(500, 1), seeded(0))[..., 0]
-    assert ((outputs == -1).sum(0) == 4).all()  # of equal weights, each word gets half of them
+    assert ((outputs == -1).sum(0) == 4).all()  # of equal weights, each transform gets half of them
     net.augment = AugmentationLayer(shift, magnitude=1.0).eval()
     part = net.outputs(torch.ones(500, 1), seeded(0))[..., 0].log2() / 2 + 0.5
     strata = (part * 8).floor().clamp(0, 7).sort(0).values
@@ -153,7 +156,7 @@ def test_stratified_copies_cover_the_range_of_each_word_and_share_the_words_out(
 def test_stratified_copies_have_the_same_mean_and_less_variance():
     torch.manual_seed(0)
     trunk = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3)).double()
-    augment = AugmentationLayer(*words(["amplitude-scale", "sign-flip"]), magnitude=1.0)
+    augment = AugmentationLayer(*build_transforms(["amplitude_scale", "sign_flip"]), magnitude=1.0)
     x = torch.randn(1, 8, dtype=torch.float64).expand(3000, 8)
     answers = {}
     for sampling in ("independent", "stratified"):
@@ -267,8 +270,8 @@ def test_what_is_uncertain_depends_on_what_is_averaged():
 
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])
 def test_copies_made_at_once_are_those_made_one_by_one(sampling):
-    pairs = AugmentationLayer(*words(["sample-pairing", "hue", "cutout"]), magnitude=1.0)
-    turns = AugmentationLayer(*words(["rotate", "translate-x"]))
+    pairs = AugmentationLayer(*build_transforms(["sample_pairing", "hue", "cutout"]), magnitude=1.0)
+    turns = AugmentationLayer(*build_transforms(["rotate", "translate_x"]))
     for augment in (AugmentationModule([turns, turns, pairs, pairs]), pairs, Augerino()):
         augment = augment.double().eval()
         net = AugNet(augment, nn.Identity(), copies=7, sampling=sampling).eval()
@@ -314,7 +317,9 @@ def test_any_shape_in_and_any_shape_out(batch, copies, shape, outputs, max_batch
                 outputs
             )
 
-    augment = AugmentationLayer(*words(["gaussian-noise", "sign-flip", "sample-pairing"]))
+    augment = AugmentationLayer(
+        *build_transforms(["gaussian_noise", "sign_flip", "sample_pairing"])
+    )
     net = AugNet(augment, Trunk(), copies=copies, max_batch=max_batch).eval()
     assert net(torch.rand(batch, *shape)).shape == (batch, *outputs)
 
@@ -323,7 +328,7 @@ def test_regression_works_like_classification():
     torch.manual_seed(0)
     x = torch.randn(256, 5)
     y = x.abs().sum(1)  # invariant to the sign
-    augment = AugmentationLayer(*words(["sign-flip", "gaussian-noise"]), magnitude=0.5)
+    augment = AugmentationLayer(*build_transforms(["sign_flip", "gaussian_noise"]), magnitude=0.5)
     trunk = nn.Sequential(nn.Linear(5, 64), nn.ReLU(), nn.Linear(64, 1), nn.Flatten(0))
     net = AugNet(augment, trunk, aggregate="values", copies=4)
     steps = torch.optim.Adam(net.parameters(), lr=1e-2)
@@ -536,7 +541,7 @@ def test_averaging_over_a_whole_group_makes_any_trunk_invariant(group):
 
 def test_invariance_grows_with_the_number_of_random_copies():
     torch.manual_seed(0)
-    (turn,) = words({"word": "rotate", "limit": 180})
+    (turn,) = build_transforms({"name": "rotate", "limit": 180})
     trunk = nn.Sequential(
         nn.Conv2d(3, 8, 5), nn.Tanh(), nn.Flatten(), nn.LazyLinear(10, bias=False)
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet.augment import AugmentationModule
+from augnet.layers import AugmentationModule
 from augnet.model import Model
 from augnet.transforms import SamplePairing
 from augnet.transforms.base import Noise, join
@@ -71,9 +71,9 @@ def _alone(augment: AugmentationModule) -> AugmentationModule:
     augment = copy.deepcopy(augment)
     for layer in augment:
         layer.transforms = tuple(
-            _Alone(**{f.name: getattr(word, f.name) for f in fields(word)})
-            if isinstance(word, SamplePairing)
-            else word
-            for word in layer.transforms
+            _Alone(**{f.name: getattr(transform, f.name) for f in fields(transform)})
+            if isinstance(transform, SamplePairing)
+            else transform
+            for transform in layer.transforms
         )
     return augment

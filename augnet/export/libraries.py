@@ -1,4 +1,4 @@
-"""How each library says each word, and in what it differs from ours."""
+"""How each library says each transform, and in what it differs from ours."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,21 +11,21 @@ Line: TypeAlias = Callable[[Step], str]
 
 DIFFERENCES = {
     "scale": "draws the factor evenly, ours its logarithm",
-    "shear-x": "draws the angle evenly, ours the shear",
-    "shear-y": "draws the angle evenly, ours the shear",
+    "shear_x": "draws the angle evenly, ours the shear",
+    "shear_y": "draws the angle evenly, ours the shear",
 }
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: what to import, a line per word, and how lines are put together."""
+    """A library: what to import, a line per transform, and how lines are put together."""
 
     imports: str
     lines: Mapping[str, Line]
     whole: str
     """How steps become one thing; `{steps}` are their lines."""
     differences: Mapping[str, str] = field(default_factory=dict)
-    """Words that the library has in another way, which the snippet says."""
+    """Transforms that the library has in another way, which the snippet says."""
     note: str = ""
 
 
@@ -63,25 +63,25 @@ KORNIA = Library(
     imports="import kornia.augmentation as K\nimport torch",
     lines={
         "rotate": _affine("K.RandomAffine", lambda s: f"degrees={_within(s)}, p=1.0"),
-        "translate-x": _affine(
+        "translate_x": _affine(
             "K.RandomAffine", lambda s: f"degrees=0.0, translate=({number(s)}, 0.0), p=1.0"
         ),
-        "translate-y": _affine(
+        "translate_y": _affine(
             "K.RandomAffine", lambda s: f"degrees=0.0, translate=(0.0, {number(s)}), p=1.0"
         ),
-        "shear-x": _affine(
+        "shear_x": _affine(
             "K.RandomAffine",
             lambda s: f"degrees=0.0, shear=({number(-_slant(s))}, {number(_slant(s))}), p=1.0",
         ),
-        "shear-y": _affine(
+        "shear_y": _affine(
             "K.RandomAffine",
             lambda s: (
                 f"degrees=0.0, shear=(0.0, 0.0, {number(-_slant(s))}, {number(_slant(s))}), p=1.0"
             ),
         ),
         "scale": _affine("K.RandomAffine", lambda s: f"degrees=0.0, scale={_factor(s)}, p=1.0"),
-        "horizontal-flip": _named("K.RandomHorizontalFlip"),
-        "vertical-flip": _named("K.RandomVerticalFlip"),
+        "horizontal_flip": _named("K.RandomHorizontalFlip"),
+        "vertical_flip": _named("K.RandomVerticalFlip"),
         "brightness": _affine("K.ColorJitter", lambda s: f"brightness={_around_one(s)}, p=1.0"),
         "contrast": _affine("K.ColorJitter", lambda s: f"contrast={_around_one(s)}, p=1.0"),
         "saturation": _affine("K.ColorJitter", lambda s: f"saturation={_around_one(s)}, p=1.0"),
@@ -90,7 +90,7 @@ KORNIA = Library(
         "gray": _named("K.RandomGrayscale"),
         "autocontrast": _named("K.RandomAutoContrast"),
         "equalize": _named("K.RandomEqualize"),
-        "gaussian-noise": _affine(
+        "gaussian_noise": _affine(
             "K.RandomGaussianNoise", lambda s: f"mean=0.0, std={number(s)}, p=1.0"
         ),
     },
@@ -102,20 +102,20 @@ TORCHVISION = Library(
     imports="from torchvision.transforms import v2",
     lines={
         "rotate": _affine("v2.RandomAffine", lambda s: f"degrees={_within(s)}"),
-        "translate-x": _affine(
+        "translate_x": _affine(
             "v2.RandomAffine", lambda s: f"degrees=0, translate=({number(s)}, 0.0)"
         ),
-        "translate-y": _affine(
+        "translate_y": _affine(
             "v2.RandomAffine", lambda s: f"degrees=0, translate=(0.0, {number(s)})"
         ),
-        "shear-x": _affine("v2.RandomAffine", lambda s: f"degrees=0, shear={_within(_slant(s))}"),
-        "shear-y": _affine(
+        "shear_x": _affine("v2.RandomAffine", lambda s: f"degrees=0, shear={_within(_slant(s))}"),
+        "shear_y": _affine(
             "v2.RandomAffine",
             lambda s: f"degrees=0, shear=(0.0, 0.0, {number(-_slant(s))}, {number(_slant(s))})",
         ),
         "scale": _affine("v2.RandomAffine", lambda s: f"degrees=0, scale={_factor(s)}"),
-        "horizontal-flip": _named("v2.RandomHorizontalFlip"),
-        "vertical-flip": _named("v2.RandomVerticalFlip"),
+        "horizontal_flip": _named("v2.RandomHorizontalFlip"),
+        "vertical_flip": _named("v2.RandomVerticalFlip"),
         "brightness": _affine("v2.ColorJitter", lambda s: f"brightness={_around_one(s)}"),
         "contrast": _affine("v2.ColorJitter", lambda s: f"contrast={_around_one(s)}"),
         "saturation": _affine("v2.ColorJitter", lambda s: f"saturation={_around_one(s)}"),
@@ -124,7 +124,7 @@ TORCHVISION = Library(
         "gray": _named("v2.RandomGrayscale"),
         "autocontrast": _named("v2.RandomAutocontrast"),
         "equalize": _named("v2.RandomEqualize"),
-        "gaussian-noise": _affine(
+        "gaussian_noise": _affine(
             "v2.GaussianNoise", lambda s: f"mean=0.0, sigma={number(s)}, clip=False"
         ),
     },
@@ -137,23 +137,23 @@ ALBUMENTATIONS = Library(
     imports="import albumentations as A",
     lines={
         "rotate": _affine("A.Affine", lambda s: f"rotate={_within(s)}, p=1.0"),
-        "translate-x": _affine(
+        "translate_x": _affine(
             "A.Affine",
             lambda s: f'translate_percent={{"x": {_within(s)}, "y": (0.0, 0.0)}}, p=1.0',
         ),
-        "translate-y": _affine(
+        "translate_y": _affine(
             "A.Affine",
             lambda s: f'translate_percent={{"x": (0.0, 0.0), "y": {_within(s)}}}, p=1.0',
         ),
-        "shear-x": _affine(
+        "shear_x": _affine(
             "A.Affine", lambda s: f'shear={{"x": {_within(_slant(s))}, "y": (0.0, 0.0)}}, p=1.0'
         ),
-        "shear-y": _affine(
+        "shear_y": _affine(
             "A.Affine", lambda s: f'shear={{"x": (0.0, 0.0), "y": {_within(_slant(s))}}}, p=1.0'
         ),
         "scale": _affine("A.Affine", lambda s: f"scale={_factor(s)}, p=1.0"),
-        "horizontal-flip": _named("A.HorizontalFlip"),
-        "vertical-flip": _named("A.VerticalFlip"),
+        "horizontal_flip": _named("A.HorizontalFlip"),
+        "vertical_flip": _named("A.VerticalFlip"),
         **{
             name: _affine("A.ColorJitter", lambda s, name=name: _jitter(name, s))  # type: ignore[misc]
             for name in ("brightness", "contrast", "saturation", "hue")
@@ -162,7 +162,7 @@ ALBUMENTATIONS = Library(
         "gray": _named("A.ToGray"),
         "autocontrast": _named("A.AutoContrast"),
         "equalize": _named("A.Equalize"),
-        "gaussian-noise": _affine(
+        "gaussian_noise": _affine(
             "A.GaussNoise", lambda s: f"std_range=({number(s)}, {number(s)}), p=1.0"
         ),
     },
@@ -172,7 +172,7 @@ ALBUMENTATIONS = Library(
 
 
 def _jitter(name: str, strength: float) -> str:
-    """Name one range of a colour jitter, and hold the others where they change nothing."""
+    """Name one range of a color jitter, and hold the others where they change nothing."""
     ranges = dict.fromkeys(("brightness", "contrast", "saturation"), "(1.0, 1.0)")
     ranges["hue"] = "(0.0, 0.0)"
     ranges[name] = _within(strength / 360) if name == "hue" else _around_one(strength)
@@ -181,7 +181,7 @@ def _jitter(name: str, strength: float) -> str:
 
 def _sensors(make: str) -> Line:
     return lambda step: (
-        f"{make}(probability=1.0, ordered_ch_names={list(getattr(step.word, 'channels', ()))}, "
+        f"{make}(probability=1.0, ordered_ch_names={list(getattr(step.transform, 'channels', ()))}, "
         f"max_degrees={number(step.strength)})"
     )
 
@@ -189,39 +189,39 @@ def _sensors(make: str) -> Line:
 BRAINDECODE = Library(
     imports="import torch\nfrom braindecode import augmentation as B",
     lines={
-        "time-reverse": _named("B.TimeReverse", "probability"),
-        "sign-flip": _named("B.SignFlip", "probability"),
-        "ft-surrogate": _affine(
+        "time_reverse": _named("B.TimeReverse", "probability"),
+        "sign_flip": _named("B.SignFlip", "probability"),
+        "ft_surrogate": _affine(
             "B.FTSurrogate",
             lambda s: f"probability=1.0, phase_noise_magnitude={number(s / (2 * math.pi))}",
         ),
-        "frequency-shift": lambda step: (
-            f"B.FrequencyShift(probability=1.0, sfreq={number(getattr(step.word, 'sfreq', 0))}, "
+        "frequency_shift": lambda step: (
+            f"B.FrequencyShift(probability=1.0, sfreq={number(getattr(step.transform, 'sfreq', 0))}, "
             f"max_delta_freq={number(step.strength)})"
         ),
         "bandstop": lambda step: (
-            f"B.BandstopFilter(probability=1.0, sfreq={number(getattr(step.word, 'sfreq', 0))}, "
+            f"B.BandstopFilter(probability=1.0, sfreq={number(getattr(step.transform, 'sfreq', 0))}, "
             f"bandwidth={number(step.strength)}, "
-            f"max_freq={number(getattr(step.word, 'sfreq', 0) / 2)})"
+            f"max_freq={number(getattr(step.transform, 'sfreq', 0) / 2)})"
         ),
-        "gaussian-noise": _affine("B.GaussianNoise", lambda s: f"probability=1.0, std={number(s)}"),
-        "time-mask": _affine(
+        "gaussian_noise": _affine("B.GaussianNoise", lambda s: f"probability=1.0, std={number(s)}"),
+        "time_mask": _affine(
             "B.SmoothTimeMask",
             lambda s: f"probability=1.0, mask_len_samples={max(1, round(s))}",
         ),
-        "channel-dropout": _affine(
+        "channel_dropout": _affine(
             "B.ChannelsDropout", lambda s: f"probability=1.0, p_drop={number(s)}"
         ),
-        "channel-shuffle": _affine(
+        "channel_shuffle": _affine(
             "B.ChannelsShuffle", lambda s: f"probability=1.0, p_shuffle={number(s)}"
         ),
-        "channel-symmetry": lambda step: (
+        "channel_symmetry": lambda step: (
             f"B.ChannelsSymmetry(probability={number(step.strength)}, "
-            f"ordered_ch_names={list(getattr(step.word, 'channels', ()))})"
+            f"ordered_ch_names={list(getattr(step.transform, 'channels', ()))})"
         ),
-        "sensor-rotation-x": _sensors("B.SensorsXRotation"),
-        "sensor-rotation-y": _sensors("B.SensorsYRotation"),
-        "sensor-rotation-z": _sensors("B.SensorsZRotation"),
+        "sensor_rotation_x": _sensors("B.SensorsXRotation"),
+        "sensor_rotation_y": _sensors("B.SensorsYRotation"),
+        "sensor_rotation_z": _sensors("B.SensorsZRotation"),
     },
     whole="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, T)",
     differences={

@@ -13,18 +13,18 @@ import torch
 from torch import Generator, Tensor, nn
 
 import augnet
-from augnet.augment import AugmentationLayer, AugmentationModule
-from augnet.checks import nearest
 from augnet.export.frozen import Frozen
 from augnet.export.steps import steps
+from augnet.layers import AugmentationLayer, AugmentationModule
 from augnet.model import Model, ModelError
 from augnet.net import AugNet
 from augnet.transforms import SamplePairing, Transform
 from augnet.transforms.frequency import as_products
+from augnet.validation import nearest
 
 PROGRAMS = ("onnx", "pt2")
 OPSET = 20
-"""The first whose GridSample and DFT are those that words need."""
+"""The first whose GridSample and DFT are those that transforms need."""
 TOLERANCE = 1e-3
 """By how much ONNX Runtime may differ: in probabilities, or in parts of the spread of values."""
 
@@ -56,14 +56,14 @@ def program(model: Model, to: str, seed: int = 0, copies: int | None = None) -> 
         "seed": seed,
         "copies": frozen.copies,
         "shape": list(model.header.shape),
-        "words": [step.says for layer in steps(model.net.augment) for step in layer],
+        "transforms": [step.says for layer in steps(model.net.augment) for step in layer],
     }
     notes = tuple(
-        f"{step.word.name} is left out: it blends a sample with others, and this model answers "
+        f"{step.transform.name} is left out: it blends a sample with others, and this model answers "
         "each for itself"
         for layer in steps(model.net.augment)
         for step in layer
-        if isinstance(step.word, SamplePairing)
+        if isinstance(step.transform, SamplePairing)
     )
     if to == "pt2":
         exported = _exported(frozen, model)
@@ -150,13 +150,13 @@ def _samples(model: Model, count: int = 8) -> Tensor:
     if reading is None:
         return x
     around = (-1, *(1,) * (x.dim() - 2))
-    centre, scale = (torch.tensor(v).reshape(around) for v in (reading.centre, reading.scale))
-    return x * scale + centre
+    center, scale = (torch.tensor(v).reshape(around) for v in (reading.center, reading.scale))
+    return x * scale + center
 
 
 def _reason(model: Model, error: Exception | None = None) -> str:
-    """Find out which words cannot be written in ONNX, by trying each alone."""
-    guilty = [word.name for word in _words(model) if not _writable(word, model)]
+    """Find out which transforms cannot be written in ONNX, by trying each alone."""
+    guilty = [transform.name for transform in _transforms(model) if not _writable(transform, model)]
     if guilty:
         said = f"ONNX cannot express {', '.join(guilty)}: learn without, or use --to pt2"
     else:
@@ -164,15 +164,15 @@ def _reason(model: Model, error: Exception | None = None) -> str:
     return said if error is None else f"{said} ({type(error).__name__}: {_first(error)})"
 
 
-def _words(model: Model) -> list[Transform]:
+def _transforms(model: Model) -> list[Transform]:
     augment = model.net.augment
     layers = augment if isinstance(augment, AugmentationModule) else ()
-    return list(dict.fromkeys(word for layer in layers for word in layer.transforms))
+    return list(dict.fromkeys(transform for layer in layers for transform in layer.transforms))
 
 
-def _writable(word: Transform, model: Model) -> bool:
-    """Try a word alone, with a trunk that gives the view itself."""
-    augment = AugmentationModule([AugmentationLayer(word)])
+def _writable(transform: Transform, model: Model) -> bool:
+    """Try a transform alone, with a trunk that gives the view itself."""
+    augment = AugmentationModule([AugmentationLayer(transform)])
     net = AugNet(augment, nn.Flatten(), "values", copies=2).eval()
     header = model.header.model_copy(update={"classes": (), "reading": None})
     alone = replace(model, net=net, header=header)

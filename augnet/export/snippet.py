@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import augnet
-from augnet.checks import nearest
-from augnet.data.own.reading import Reading
+from augnet.data.reading import Reading
 from augnet.export.libraries import LIBRARIES, Library
 from augnet.export.steps import Step, steps
 from augnet.model.header import SCHEMA, table
+from augnet.validation import nearest
 
 
 @dataclass(frozen=True)
 class Snippet:
-    """The text of a file, and the words that the library has not."""
+    """The text of a file, and the transforms that the library has not."""
 
     text: str
     lacks: tuple[str, ...] = ()
@@ -29,12 +29,14 @@ def export(augment: Any, to: str, reading: Reading | None = None) -> Snippet:
         raise ValueError(f"unknown library {to!r}{nearest(to, [*LIBRARIES, 'policy'])}")
     library = LIBRARIES[to]
     lacks = tuple(
-        dict.fromkeys(s.says for layer in found for s in layer if s.word.name not in library.lines)
+        dict.fromkeys(
+            s.says for layer in found for s in layer if s.transform.name not in library.lines
+        )
     )
     head = [f"# Learned by augnet {augnet.__version__}: what leaves the labels of your data alone."]
-    head += [f"# {to} has no word for {said}: it is left out." for said in lacks]
-    known = [[s for s in layer if s.word.name in library.lines] for layer in found]
-    names = dict.fromkeys(step.word.name for layer in known for step in layer)
+    head += [f"# {to} has no transform for {said}: it is left out." for said in lacks]
+    known = [[s for s in layer if s.transform.name in library.lines] for layer in found]
+    names = dict.fromkeys(step.transform.name for layer in known for step in layer)
     head += [
         f"# {name}: {to} {library.differences[name]}."
         for name in names
@@ -44,8 +46,8 @@ def export(augment: Any, to: str, reading: Reading | None = None) -> Snippet:
         head.append(f"# {library.note}")
     if reading is not None and reading.kind != "images" and any(reading.scale):
         head.append(
-            "# For samples that were centred and scaled as the model does it: "
-            f"centre {_short(reading.centre)}, scale {_short(reading.scale)}."
+            "# For samples that were centered and scaled as the model does it: "
+            f"center {_short(reading.center)}, scale {_short(reading.scale)}."
         )
     choices = any(len(layer) > 1 or _sometimes(layer) for layer in known)
     body = [library.imports]
@@ -70,7 +72,7 @@ def _sometimes(layer: list[Step]) -> bool:
 def _lines(layers: list[list[Step]], library: Library, to: str) -> list[str]:
     lines = []
     for layer in layers:
-        made = [library.lines[step.word.name](step) for step in layer]
+        made = [library.lines[step.transform.name](step) for step in layer]
         if len(layer) == 1 and not _sometimes(layer):
             lines.append(f"    {made[0]},  # {layer[0].says}")
         elif layer:
@@ -118,11 +120,11 @@ def _policy(layers: list[list[Step]]) -> str:
     written = [
         [
             {
-                **table(step.word),
+                **table(step.transform),
                 "magnitude": step.magnitude,
                 "share": step.share,
                 "strength": step.strength,
-                "unit": step.word.unit,
+                "unit": step.transform.unit,
                 "says": step.says,
             }
             for step in layer

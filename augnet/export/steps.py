@@ -1,35 +1,35 @@
-"""What is taken out of a model: which words, how far, how often."""
+"""What is taken out of a model: which transforms, how far, how often."""
 
 from typing import Any, NamedTuple
 
-from augnet.augment import AugmentationModule
+from augnet.layers import AugmentationModule
 from augnet.transforms import Transform
 
 LEAST = 0.01
-"""Words with a smaller share of the copies are left out."""
+"""Transforms with a smaller share of the copies are left out."""
 
 
 class Step(NamedTuple):
-    """A word of a layer."""
+    """A transform of a layer."""
 
-    word: Transform
+    transform: Transform
     magnitude: float
     share: float
-    """The part of the samples that get this word; the others get another one of the layer."""
+    """The part of the samples that get this transform; the others get another one of the layer."""
 
     @property
     def strength(self) -> float:
-        """How far it goes, in the unit of the word."""
-        return float(self.word.strength(self.magnitude))
+        """How far it goes, in the unit of the transform."""
+        return float(self.transform.strength(self.magnitude))
 
     @property
     def says(self) -> str:
-        """The word in our own terms."""
-        return f"{self.word.name} {self.word.describe(self.magnitude)}"
+        """The transform in our own terms."""
+        return f"{self.transform.name} {self.transform.describe(self.magnitude)}"
 
 
 def steps(augment: Any) -> list[list[Step]]:
-    """Give the words of each layer, in order; no layers for the identity."""
+    """Give the transforms of each layer, in order; no layers for the identity."""
     if not isinstance(augment, AugmentationModule):
         return []
     found = []

@@ -1,6 +1,6 @@
 """Which transformations leave the label alone, and how far? One call, nothing to tune.
 
-    x, y, words ──► doses of one word per sample ──► one trunk ──► error against dose, on samples
+    x, y, transforms ──► doses of one transform per sample ──► one trunk ──► error against dose, on samples
                                                                    that were not fitted
     error rises at once: none    rises at a dose: within that    does not rise: at least the limit
 
@@ -8,7 +8,7 @@ Read on in this order:
 
     door      what comes in, checked
     trunks    small networks, where the user brings none
-    dose      a word at a known part of its limit
+    dose      a transform at a known part of its limit
     profile   the training, and the ranges that grow with it
     measure   the error against the dose, and the verdicts
     curve     where the error begins to rise
@@ -23,10 +23,10 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from augnet.learn.door import Trunk
-from augnet.learn.found import Found, Invariance, Row, Verdict
-from augnet.learn.learning import Learning
-from augnet.transforms import Word
+from augnet.learn.inputs import Trunk
+from augnet.learn.learner import Learning
+from augnet.learn.result import Found, Invariance, Row, Verdict
+from augnet.transforms import TransformSpec
 
 __all__ = ["Found", "Invariance", "Learning", "Verdict", "learn"]
 
@@ -34,9 +34,9 @@ __all__ = ["Found", "Invariance", "Learning", "Verdict", "learn"]
 def learn(
     x: Any,
     y: Any,
-    words: str | Word | Iterable[Word] = "auto",
+    transforms: str | TransformSpec | Iterable[TransformSpec] = "auto",
     *,
-    layers: Iterable[Iterable[Word]] | None = None,
+    layers: Iterable[Iterable[TransformSpec]] | None = None,
     trunk: Trunk = None,
     budget: int | float | str | None = None,
     seed: int = 0,
@@ -44,17 +44,17 @@ def learn(
     progress: bool | Callable[[Row], object] = False,
     **shared: Any,
 ) -> Found:
-    """Find for each word how far it may go before the label can no longer be told.
+    """Find for each transform how far it may go before the label can no longer be told.
 
     `x` is a float tensor or array (N, ...), `y` whole numbers (classes) or floats (values).
-    `words` are names, tables or Transforms, or "auto": all that fit; what they share, such as
+    `transforms` are names, tables or Transforms, or "auto": all that fit; what they share, such as
     `sfreq=100` or `channels=[...]`, is given by name. `trunk` is a module, of which a copy is
     trained, or a function that makes one, of nothing or of (shape, outputs). `budget` is a whole
     number of epochs, or a time for all of it: "90s", "10m", "1h", or seconds as 30.0. `progress` is
     True for a line now and then, or a function that is called with each row of the history, whose
     "done" goes from 0 to 1.
-    With `layers`, lists of words, the paper's selective layers are trained on the ranges found, and
-    there is one row for the word that each layer selected.
+    With `layers`, lists of transforms, the paper's selective layers are trained on the ranges found, and
+    there is one row for the transform that each layer selected.
 
     One seed gives one result; the global random state is left alone. With several `seeds`, from
     `seed` on, ranges are measured once for each, and joined: verdicts by majority, strengths by the
@@ -65,15 +65,23 @@ def learn(
     >>> from augnet import learn
     >>> y = torch.arange(64) % 2
     >>> x = 2.0 * y[:, None] - 1 + 0.1 * torch.randn(64, 2, generator=torch.manual_seed(0))
-    >>> found = learn(x, y, ["sign-flip", {"word": "gaussian-noise", "limit": 0.2}], budget=60)
+    >>> found = learn(x, y, ["sign_flip", {"name": "gaussian_noise", "limit": 0.2}], budget=60)
     >>> print(found)
-    sign-flip: none
-    gaussian-noise: at least 0.2 std (0.2 to 0.2)
+    sign_flip: none
+    gaussian_noise: at least 0.2 std (0.2 to 0.2)
     >>> found.net(x).argmax(1).equal(y)
     True
     """
     learning = Learning(
-        x, y, words, layers=layers, trunk=trunk, budget=budget, seed=seed, seeds=seeds, **shared
+        x,
+        y,
+        transforms,
+        layers=layers,
+        trunk=trunk,
+        budget=budget,
+        seed=seed,
+        seeds=seeds,
+        **shared,
     )
     tell = _teller(progress)
     for row in learning:

@@ -1,4 +1,4 @@
-"""The net at the end: the kept words composed, with ranges that are safe together."""
+"""The net at the end: the kept transforms composed, with ranges that are safe together."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Generator, nn
 
-from augnet.augment import AugmentationLayer, AugmentationModule, identity
-from augnet.learn.door import Data
-from augnet.learn.found import Invariance, Row
-from augnet.learn.profile import BATCH, PART, Clock, one_cycle
+from augnet.layers import AugmentationLayer, AugmentationModule, identity
+from augnet.learn.inputs import Data
+from augnet.learn.ranges import BATCH, PART, Clock, one_cycle
+from augnet.learn.result import Invariance, Row
 from augnet.net import AugNet
-from augnet.transforms import Multiplicative, Switched
+from augnet.transforms import Bernoulli, Multiplicative
 from augnet.transforms.noise import permutation, uniform
 
 FACTORS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.0)
@@ -21,16 +21,16 @@ COPIES = 10
 TRIED = 3
 """Copies, while factors are compared."""
 JOINT_TOLERANCE = 0.01
-"""What error all words together may add to the least there is."""
+"""What error all transforms together may add to the least there is."""
 
 
 class Composition:
-    """Train an AugNet of one layer per kept word, its range a factor of what it may be alone.
+    """Train an AugNet of one layer per kept transform, its range a factor of what it may be alone.
 
-    Words that are harmless one by one need not be together: two shears turn an image, and what can
+    Transforms that are harmless one by one need not be together: two shears turn an image, and what can
     be told need not be learned by a small trunk. So samples are first seen at all kinds of factors.
     Then the error on samples that were not fitted decides: the largest common factor at which it is
-    next to the least, with coins if they may stay, and from there each word in turn as far up as it
+    next to the least, with coins if they may stay, and from there each transform in turn as far up as it
     may go. The rest of the training uses these ranges, and all samples.
     """
 
@@ -43,14 +43,14 @@ class Composition:
     ) -> None:
         self.data, self.generator = data, generator
         kept = [row for row in rows if row.verdict != "none"]
-        self.words = [row.word for row in kept]
+        self.transforms = [row.transform for row in kept]
         self.ranges = [magnitude(row) for row in kept]
-        layers = [AugmentationLayer(row.word, magnitude=1.0) for row in kept]
+        layers = [AugmentationLayer(row.transform, magnitude=1.0) for row in kept]
         augment = AugmentationModule(layers).to(data.x.device, data.x.dtype) if kept else identity
         aggregate = "logits" if data.classes else "values"
         self.net = AugNet(augment, trunk, aggregate, copies=COPIES if kept else 1)
         self.factors = [1.0 for _ in kept]
-        self.optimiser = torch.optim.AdamW(trunk.parameters(), lr=2e-3, weight_decay=1e-3)
+        self.optimizer = torch.optim.AdamW(trunk.parameters(), lr=2e-3, weight_decay=1e-3)
         self.done = self.steps = 0
 
     @property
@@ -73,7 +73,7 @@ class Composition:
             losses = []
             self.net.train()
             for part in batches:
-                one_cycle(self.optimiser, 2e-3, self.done / self.steps)
+                one_cycle(self.optimizer, 2e-3, self.done / self.steps)
                 if self.done < self.search:
                     draws = uniform(self.data.x, (len(self.ranges),), self.generator).tolist()
                     self._set([FACTORS[int(draw * len(FACTORS))] for draw in draws])
@@ -84,9 +84,9 @@ class Composition:
                 loss = self.data.loss(
                     self.net(self.data.x[part], self.generator), self.data.y[part]
                 )
-                self.optimiser.zero_grad()
+                self.optimizer.zero_grad()
                 loss.backward()
-                self.optimiser.step()
+                self.optimizer.step()
                 losses.append(loss.detach())
                 self.done += 1
                 self.steps = clock.steps(self.done, self.steps, seconds)
@@ -94,8 +94,8 @@ class Composition:
                     break
             row: Row = {"phase": "net", "epoch": epoch, "loss": torch.stack(losses).mean().item()}
             row["done"] = PART + (1 - PART) * min(1.0, self.done / self.steps)
-            for word, factor in zip(self.words, self.factors, strict=True):
-                row[f"{word.name} factor"] = factor
+            for transform, factor in zip(self.transforms, self.factors, strict=True):
+                row[f"{transform.name} factor"] = factor
             yield row
             epoch += 1
         self.net.eval()
@@ -104,7 +104,7 @@ class Composition:
         """Give all that changes in training, the dice apart."""
         return {
             "net": self.net.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
             "factors": self.factors,
             "done": self.done,
             "steps": self.steps,
@@ -113,7 +113,7 @@ class Composition:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up the training where another left it."""
         self.net.load_state_dict(state["net"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.optimizer.load_state_dict(state["optimizer"])
         self.factors, self.done = state["factors"], state["done"]
         self.steps = state["steps"]
 
@@ -163,9 +163,9 @@ class Composition:
 
 
 def magnitude(row: Invariance) -> tuple[float, bool]:
-    """Give the magnitude of a strength, and whether the word is a coin."""
-    word = row.word
-    if isinstance(word, Multiplicative):
-        ratio = torch.tensor(row.strength).log() / torch.tensor(word.limit).log()
+    """Give the magnitude of a strength, and whether the transform is a coin."""
+    transform = row.transform
+    if isinstance(transform, Multiplicative):
+        ratio = torch.tensor(row.strength).log() / torch.tensor(transform.limit).log()
         return min(1.0, float(ratio)), False
-    return min(1.0, row.strength / word.limit), isinstance(word, Switched)
+    return min(1.0, row.strength / transform.limit), isinstance(transform, Bernoulli)

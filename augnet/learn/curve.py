@@ -1,4 +1,4 @@
-"""How the error depends on the dose of a word, and where it begins to rise."""
+"""How the error depends on the dose of a transform, and where it begins to rise."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def _best(places: Tensor, values: Tensor, weights: Tensor, onset: Tensor, width:
 
 @dataclass(frozen=True)
 class Readings:
-    """What a network says of N held-out samples at M doses of one word each."""
+    """What a network says of N held-out samples at M doses of one transform each."""
 
     parts: Tensor
     """(N, M), the doses as parts of the limit, up to `window`."""
@@ -70,7 +70,7 @@ class Readings:
     """(N,), the error without any dose."""
     window: float
     signed: bool
-    """Whether the word goes both ways."""
+    """Whether the transform goes both ways."""
     labels: Tensor | None = None
     """(N,), for classes."""
     scores: Tensor | None = None
@@ -95,8 +95,8 @@ class Readings:
         A border is where samples of one class become another in one direction, and those of the
         other become the one in the opposite direction. If it lies off the middle of the gap, one
         class reaches it too early and the other too late, by as much: their mean is free of it.
-        Words without a direction have no such pairs: see `_there`; there the middle of the rise
-        counts, because what spreads it is mostly the word's own dice.
+        Transforms without a direction have no such pairs: see `_there`; there the middle of the rise
+        counts, because what spreads it is mostly the transform's own dice.
         """
         sides: dict[tuple[int, int, int], list[Tensor]] = {}
         for own, other, sign, rows in self._crossings():
@@ -118,7 +118,7 @@ class Readings:
     def _there(self, own: int, other: int) -> Tensor:
         """Tell for which readings samples of one class have reached another.
 
-        Where a word has no direction, the other class does not come to meet it: what counts is not
+        Where a transform has no direction, the other class does not come to meet it: what counts is not
         the border but the other class itself, all but the nearest tenth of its samples.
         """
         assert self.labels is not None

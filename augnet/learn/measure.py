@@ -1,4 +1,4 @@
-"""The measurements: the error of samples against the dose of a word, and the verdicts."""
+"""The measurements: the error of samples against the dose of a transform, and the verdicts."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -7,10 +7,10 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet.learn.curve import Readings
-from augnet.learn.door import Data
-from augnet.learn.dose import dose, ladders
-from augnet.learn.found import Invariance, Verdict
-from augnet.transforms import Ranged, Switched, Transform
+from augnet.learn.inputs import Data
+from augnet.learn.result import Invariance, Verdict
+from augnet.learn.strengths import dose, ladders
+from augnet.transforms import Bernoulli, Signed, Transform
 from augnet.transforms.base import full_precision
 from augnet.transforms.noise import permutation, uniform
 
@@ -58,7 +58,7 @@ def doses_of(count: int) -> int:
 
 
 class Meter:
-    """Ask a trunk about samples at doses of words."""
+    """Ask a trunk about samples at doses of transforms."""
 
     def __init__(self, data: Data, trunk: nn.Module, generator: Generator) -> None:
         self.data, self.trunk, self.generator = data, trunk, generator
@@ -67,7 +67,7 @@ class Meter:
 
     @property
     def work(self) -> float:
-        """Say how much longer the verdicts take than a reading of all words: about 20 times."""
+        """Say how much longer the verdicts take than a reading of all transforms: about 20 times."""
         held_out = len(self.data.held_out)
         count = min(MEASURED, held_out) + min(MEASURED, len(self.data.fitted))
         # Doses per sample: of the verdicts, some of them read twice, and of a reading likewise.
@@ -94,18 +94,18 @@ class Meter:
 
     @torch.no_grad()
     def read(
-        self, word: Transform, x: Tensor, y: Tensor, before: Before, window: float, doses: int
+        self, transform: Transform, x: Tensor, y: Tensor, before: Before, window: float, doses: int
     ) -> Readings:
-        """Ask the trunk about samples at doses of a word up to a part of its limit."""
+        """Ask the trunk about samples at doses of a transform up to a part of its limit."""
         parts = window * ladders(x, len(x), doses, self.generator)
         signs = torch.ones_like(parts)
-        if isinstance(word, Ranged):  # every other dose, from either end
+        if isinstance(transform, Signed):  # every other dose, from either end
             signs[:, ::2] = -1
             first = uniform(x, (len(x), 1), self.generator) < 0.5
             signs = torch.where(first, signs, -signs)
         with full_precision(x):
             told = [
-                self.errors(dose(word, x, parts[:, i], self.generator, signs[:, i]), y)
+                self.errors(dose(transform, x, parts[:, i], self.generator, signs[:, i]), y)
                 for i in range(doses)
             ]
         errors, outputs = (torch.stack(values, 1) for values in zip(*told, strict=True))
@@ -116,13 +116,13 @@ class Meter:
             errors,
             before[0],
             window,
-            isinstance(word, Ranged),
+            isinstance(transform, Signed),
             *(classes if self.data.classes else (None, None, None)),
         )
 
     def zoom(
         self,
-        word: Transform,
+        transform: Transform,
         x: Tensor,
         y: Tensor,
         before: Before,
@@ -133,7 +133,7 @@ class Meter:
         """Read in a window that shows where the error begins to rise, if it does."""
         window, readings = min(1.0, window), None
         for _ in range(tries):
-            tried = self.read(word, x, y, before, window, doses)
+            tried = self.read(transform, x, y, before, window, doses)
             ramp = tried.pooled(torch.ones_like(before[0])[None])
             onset, width, height = (v.item() for v in (ramp.onset, ramp.width, ramp.height))
             rises = height > self.tolerance
@@ -151,21 +151,23 @@ class Meter:
         return readings
 
     @torch.no_grad()
-    def meet(self, word: Transform, reach: float, x: Tensor, y: Tensor, readings: Readings) -> bool:
+    def meet(
+        self, transform: Transform, reach: float, x: Tensor, y: Tensor, readings: Readings
+    ) -> bool:
         """Tell whether a class becomes another here, and not only in the eyes of the trunk.
 
         Beyond the doses that it was trained on a trunk may take one class for another that looks
         quite different. Samples that really come to another class come nearer to its samples.
         """
         crossings = readings.crossings()
-        if not isinstance(word, Ranged) or not crossings:
+        if not isinstance(transform, Signed) or not crossings:
             return False
         parts = readings.window * (1 + uniform(x, (len(x),), self.generator)) / 2
         signs = torch.where(uniform(x, (len(x),), self.generator) < 0.5, -1.0, 1.0).to(x)
         with full_precision(x):
-            far = dose(word, x, parts, self.generator, signs)
+            far = dose(transform, x, parts, self.generator, signs)
             within = [reach * uniform(x, (len(x),), self.generator) for _ in range(2)]
-            near = torch.cat((x, *(dose(word, x, part, self.generator) for part in within)))
+            near = torch.cat((x, *(dose(transform, x, part, self.generator) for part in within)))
         answers, labels = self.errors(far, y)[1].argmax(1), y.repeat(3)
         for look in _looks(x):
             here, there, all_views = look(x), look(far), look(near)
@@ -181,9 +183,9 @@ class Meter:
         return False
 
     def verdicts(
-        self, words: Sequence[Transform], reaches: Sequence[float], thrift: float = 1.0
+        self, transforms: Sequence[Transform], reaches: Sequence[float], thrift: float = 1.0
     ) -> list[Invariance]:
-        """Measure all words with care, around the ranges found in training.
+        """Measure all transforms with care, around the ranges found in training.
 
         A `thrift` below 1 takes that part of the doses.
         """
@@ -200,10 +202,10 @@ class Meter:
         weights = -uniform(x, (200, len(x)), self.generator).clamp(min=1e-6).log()
         weights = torch.cat((torch.ones_like(weights[:1]), weights))
         return [
-            self._kept(word, x, y, before, weights)
-            if isinstance(word, Switched)
-            else self._measure(word, reach, x, y, before, weights, thrift)
-            for word, reach in zip(words, reaches, strict=True)
+            self._kept(transform, x, y, before, weights)
+            if isinstance(transform, Bernoulli)
+            else self._measure(transform, reach, x, y, before, weights, thrift)
+            for transform, reach in zip(transforms, reaches, strict=True)
         ]
 
     def _counted(self, errors: Tensor, weights: Tensor) -> Tensor:
@@ -219,9 +221,9 @@ class Meter:
         by_heart = mine.mean() - others.mean() > 1.5 * noise + 1e-3
         return weights * torch.where(held_out | ~by_heart, 1.0, 1e-6)
 
-    def toss(self, word: Transform, x: Tensor, y: Tensor, before: Before) -> Tensor:
+    def toss(self, transform: Transform, x: Tensor, y: Tensor, before: Before) -> Tensor:
         """Give the error that heads add to each sample."""
-        view = dose(word, x, x.new_ones(len(x)), self.generator)
+        view = dose(transform, x, x.new_ones(len(x)), self.generator)
         return self.errors(view, y)[0] - before[0]
 
     def harm(self, added: Tensor, weights: Tensor) -> Tensor:
@@ -230,21 +232,24 @@ class Meter:
         return mean if self.data.classes else mean.clamp(min=0).sqrt()
 
     def _kept(
-        self, word: Transform, x: Tensor, y: Tensor, before: Before, weights: Tensor
+        self, transform: Transform, x: Tensor, y: Tensor, before: Before, weights: Tensor
     ) -> Invariance:
-        added = self.toss(word, x, y, before)
+        added = self.toss(transform, x, y, before)
         kept = self.harm(added, self._counted(added, weights)) <= self.coin
         low, high = (
             kept.to(x).quantile(x.new_tensor([0.05, 0.95]), interpolation="nearest").tolist()
         )
         verdict: Verdict = "at least" if kept[0] else "none"
         return Invariance(
-            word, verdict, word.limit * float(kept[0]), (word.limit * low, word.limit * high)
+            transform,
+            verdict,
+            transform.limit * float(kept[0]),
+            (transform.limit * low, transform.limit * high),
         )
 
     def _measure(
         self,
-        word: Transform,
+        transform: Transform,
         reach: float,
         x: Tensor,
         y: Tensor,
@@ -253,14 +258,14 @@ class Meter:
         thrift: float,
     ) -> Invariance:
         doses = 2 * max(4, round(thrift * doses_of(len(x)) / 2))
-        readings = self.zoom(word, x, y, before, 3 * reach, doses, 8)
+        readings = self.zoom(transform, x, y, before, 3 * reach, doses, 8)
         while True:
             counted = self._counted(readings.errors.mean(1), weights)
             ramps = readings.pooled(counted)
             if readings.window >= 1 or (ramps.height > self.tolerance).all():
                 break
             # The end of this window does not tell for sure whether the rise goes on.
-            readings = self.read(word, x, y, before, min(1.0, 4 * readings.window), doses)
+            readings = self.read(transform, x, y, before, min(1.0, 4 * readings.window), doses)
         onset, places = ramps.onset[0].item(), ramps.reaches(self.tolerance)
         borders = readings.borders(counted) if places[0] < 1 else None
         if borders is not None:
@@ -272,18 +277,20 @@ class Meter:
         verdict: Verdict = "within"
         if found > NEAR and found + half >= 1:  # nothing says that the range ends before the limit
             verdict, found = "at least", 1.0
-        elif onset < ROOM * self._lost(word, x, y, before):
+        elif onset < ROOM * self._lost(transform, x, y, before):
             verdict, found = "none", 0.0
         low, high = max(0.0, found - half), min(1.0, found + half)
         if verdict == "at least":
             low, high = min(1.0, places.quantile(0.05).item()), 1.0
-        nothing = float(word.strength(0.0))
-        ends = (float(word.strength(low)), float(word.strength(high)))
-        return Invariance(word, verdict, float(word.strength(found)) if found else nothing, ends)
+        nothing = float(transform.strength(0.0))
+        ends = (float(transform.strength(low)), float(transform.strength(high)))
+        return Invariance(
+            transform, verdict, float(transform.strength(found)) if found else nothing, ends
+        )
 
-    def _lost(self, word: Transform, x: Tensor, y: Tensor, before: Before) -> float:
+    def _lost(self, transform: Transform, x: Tensor, y: Tensor, before: Before) -> float:
         """Give the dose at which half of what can be lost is lost."""
-        readings = self.read(word, x, y, before, 1.0, 24)
+        readings = self.read(transform, x, y, before, 1.0, 24)
         curve = readings.errors.mean(0) - before[0].mean()
         if not self.data.classes:
             curve = curve.clamp(min=0).sqrt()

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from augnet.learn.found import Invariance
+from augnet.learn.result import Invariance
 
 
 def joined(findings: Sequence[Sequence[Invariance]]) -> list[Invariance]:
-    """Join what each seed found about each word, in the same order of words.
+    """Join what each seed found about each transform, in the same order of transforms.
 
-    A word is kept if more than half of the seeds keep it, and reaches its limit if more than half
+    A transform is kept if more than half of the seeds keep it, and reaches its limit if more than half
     of those say so. Its strength is the median of theirs, and its interval goes from the least of
     their lower ends to the largest of their upper ends: it holds for other samples and for other
     seeds alike. Ties go the careful way: not kept, or within.

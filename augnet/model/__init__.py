@@ -16,13 +16,13 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet.aggregate import AGGREGATES
-from augnet.learn.door import Scaled
-from augnet.learn.found import Invariance
+from augnet.learn.inputs import Scaled
+from augnet.learn.result import Invariance
 from augnet.model import file
 from augnet.model.file import ModelError, read_header
 from augnet.model.header import Answer, Header, Net, augment_of, layers_of
-from augnet.model.trunks import TRUNKS
 from augnet.net import AugNet, Prediction
+from augnet.trunks.named import TRUNKS
 
 __all__ = ["Header", "Model", "ModelError", "load", "load_augment", "read_header", "save"]
 
@@ -58,7 +58,7 @@ class Model:
 
     @property
     def invariances(self) -> tuple[Invariance, ...]:
-        """What was found, per word."""
+        """What was found, per transform."""
         return tuple(answer.build() for answer in self.header.answers)
 
     def prepare(self, x: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def load(path: str | Path, trunk: nn.Module | None = None) -> Model:
         net = _build(header, trunk)
     except (TypeError, ValueError, KeyError) as error:
         raise ModelError(
-            f"{path} cannot be built here: {error}. Words of your own are to be registered, by "
+            f"{path} cannot be built here: {error}. Transforms of your own are to be registered, by "
             "importing their module, before the file is read"
         ) from None
     file.fill(net, tensors, path)
@@ -126,7 +126,7 @@ def load_augment(path: str | Path) -> Any:
     try:
         augment = augment_of(header.layers)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{path} has words that are not known here: {error}") from None
+        raise ModelError(f"{path} has transforms that are not known here: {error}") from None
     if isinstance(augment, nn.Module):
         mine = {k.removeprefix("augment."): v for k, v in tensors.items() if "augment." in k[:8]}
         file.fill(augment, mine, path)

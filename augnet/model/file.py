@@ -93,6 +93,6 @@ def fill(module: torch.nn.Module, tensors: dict[str, Tensor], path: Path) -> Non
     if faults:
         more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
         raise ModelError(
-            f"{path} has other tensors than its trunk and words need: {'; '.join(faults[:3])}{more}"
+            f"{path} has other tensors than its trunk and transforms need: {'; '.join(faults[:3])}{more}"
         )
     module.load_state_dict(tensors, assign=True)

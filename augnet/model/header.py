@@ -6,11 +6,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 import augnet
-from augnet.augment import AugmentationLayer, AugmentationModule, identity
-from augnet.augment.layer import Mixing
-from augnet.data.own.reading import Finite, Reading, Size
-from augnet.learn.found import Invariance
-from augnet.transforms import Transform, words
+from augnet.data.reading import Finite, Reading, Size
+from augnet.layers import AugmentationLayer, AugmentationModule, identity
+from augnet.layers.layer import Mixing
+from augnet.learn.result import Invariance
+from augnet.transforms import Transform, build_transforms
 
 SCHEMA = 1
 """Grows when older versions can no longer read what newer ones write."""
@@ -23,9 +23,9 @@ class Table(BaseModel):
 
 
 class Layer(Table):
-    """A layer's words, as tables, and how it chooses among them; what it learned is in tensors."""
+    """A layer's transforms, as tables, and how it chooses among them; what it learned is in tensors."""
 
-    words: tuple[dict[str, JsonValue], ...]
+    transforms: tuple[dict[str, JsonValue], ...]
     temperature: Finite = 1.0
     tolerance: Finite = 1e-3
     mixing: Mixing = "weighted"
@@ -34,7 +34,7 @@ class Layer(Table):
     def of(cls, layer: AugmentationLayer) -> "Layer":
         """Describe a layer."""
         return cls(
-            words=tuple(table(word) for word in layer.transforms),
+            transforms=tuple(table(transform) for transform in layer.transforms),
             temperature=layer.temperature,
             tolerance=layer.tolerance,
             mixing=layer.mixing,
@@ -43,7 +43,7 @@ class Layer(Table):
     def build(self) -> AugmentationLayer:
         """Make the layer; its weights and magnitudes are those of every new one."""
         return AugmentationLayer(
-            *words(self.words),
+            *build_transforms(self.transforms),
             temperature=self.temperature,
             tolerance=self.tolerance,
             mixing=self.mixing,
@@ -51,9 +51,9 @@ class Layer(Table):
 
 
 class Answer(Table):
-    """What was found about one word."""
+    """What was found about one transform."""
 
-    word: dict[str, JsonValue]
+    transform: dict[str, JsonValue]
     verdict: Literal["none", "within", "at least"]
     strength: Finite
     interval: tuple[Finite, Finite]
@@ -65,7 +65,7 @@ class Answer(Table):
     def of(cls, row: Invariance) -> "Answer":
         """Describe an invariance."""
         return cls(
-            word=table(row.word),
+            transform=table(row.transform),
             verdict=row.verdict,
             strength=row.strength,
             interval=row.interval,
@@ -75,8 +75,10 @@ class Answer(Table):
 
     def build(self) -> Invariance:
         """Make the invariance."""
-        (word,) = words(self.word)
-        return Invariance(word, self.verdict, self.strength, self.interval, self.weight, self.agree)
+        (transform,) = build_transforms(self.transform)
+        return Invariance(
+            transform, self.verdict, self.strength, self.interval, self.weight, self.agree
+        )
 
 
 class Net(Table):
@@ -93,7 +95,7 @@ class Header(Table):
     schema_version: int = SCHEMA
     augnet: str = augnet.__version__
     trunk: str
-    """A name of `augnet.model.trunks`, or a module:Class, which is never imported unasked."""
+    """A name of `augnet.trunks.named`, or a module:Class, which is never imported unasked."""
     shape: tuple[Size, ...]
     """Of one sample, as the network takes it."""
     classes: tuple[str, ...] = ()
@@ -110,10 +112,12 @@ class Header(Table):
     """How well it does on samples that it was not learned from."""
 
 
-def table(word: Transform) -> dict[str, Any]:
-    """Write a word as the table that `words` reads."""
-    given = {field.name: getattr(word, field.name) for field in fields(word) if field.init}
-    return {"word": word.name} | {key: _plain(value) for key, value in given.items()}
+def table(transform: Transform) -> dict[str, Any]:
+    """Write a transform as the table that `transforms` reads."""
+    given = {
+        field.name: getattr(transform, field.name) for field in fields(transform) if field.init
+    }
+    return {"name": transform.name} | {key: _plain(value) for key, value in given.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The words: stateless transformations T(x; μ), by name.
+"""The transforms: stateless transformations T(x; μ), by name.
 
->>> from augnet.transforms import VOCABULARY, words
->>> words(["shear-x", {"word": "rotate", "limit": 180}])[1].describe(0.25)
+>>> from augnet.transforms import TRANSFORMS, transforms
+>>> build_transforms(["shear_x", {"name": "rotate", "limit": 180}])[1].describe(0.25)
 '±45.0°'
 """
 
@@ -9,24 +9,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeAlias, TypeVar
 
-from augnet.checks import nearest
 from augnet.transforms.base import (
     ANYTHING,
-    COLOUR_IMAGES,
+    COLOR_IMAGES,
     IMAGES,
     SIGNALS,
+    Bernoulli,
     Domain,
-    Graded,
     Magnitude,
     Multiplicative,
     Noise,
-    Ranged,
-    Switched,
+    Signed,
     Transform,
+    Unsigned,
     per_sample,
     spread,
 )
-from augnet.transforms.colour import (
+from augnet.transforms.color import (
     Autocontrast,
     Brightness,
     Contrast,
@@ -40,7 +39,7 @@ from augnet.transforms.colour import (
     Sharpness,
     Solarize,
 )
-from augnet.transforms.frequency import Bandstop, CentredFTSurrogate, FrequencyShift, FTSurrogate
+from augnet.transforms.frequency import Bandstop, CenteredFTSurrogate, FrequencyShift, FTSurrogate
 from augnet.transforms.geometry import (
     Affine,
     HorizontalFlip,
@@ -62,84 +61,87 @@ from augnet.transforms.sensors import (
     SensorRotationZ,
 )
 from augnet.transforms.time import AmplitudeScale, GaussianNoise, SignFlip, TimeMask, TimeReverse
+from augnet.validation import nearest
 
 __all__ = [
-    "VOCABULARY", "Word", "register", "words",
-    "Transform", "Switched", "Graded", "Ranged", "Multiplicative", "Affine",
-    "Domain", "ANYTHING", "COLOUR_IMAGES", "IMAGES", "SIGNALS",
+    "TRANSFORMS", "TransformSpec", "build_transforms", "register_transform",
+    "Transform", "Bernoulli", "Unsigned", "Signed", "Multiplicative", "Affine",
+    "Domain", "ANYTHING", "COLOR_IMAGES", "IMAGES", "SIGNALS",
     "Magnitude", "Noise", "per_sample", "spread",
     "TranslateX", "TranslateY", "ShearX", "ShearY", "Rotate", "Scale",
     "HorizontalFlip", "VerticalFlip",
     "Brightness", "Contrast", "Saturation", "Hue", "Sharpness", "Solarize", "Posterize",
     "Invert", "Gray", "Autocontrast", "Equalize", "Cutout", "SamplePairing",
     "TimeReverse", "SignFlip", "TimeMask", "GaussianNoise", "AmplitudeScale",
-    "FrequencyShift", "FTSurrogate", "CentredFTSurrogate", "Bandstop",
+    "FrequencyShift", "FTSurrogate", "CenteredFTSurrogate", "Bandstop",
     "ChannelSymmetry", "ChannelShuffle", "ChannelDropout",
     "SensorRotationX", "SensorRotationY", "SensorRotationZ",
 ]  # fmt: skip
 
-Word: TypeAlias = str | Mapping[str, Any] | Transform
+TransformSpec: TypeAlias = str | Mapping[str, Any] | Transform
 T = TypeVar("T", bound=type[Transform])
 
-VOCABULARY: dict[str, type[Transform]] = {
+TRANSFORMS: dict[str, type[Transform]] = {
     cls.name: cls
     for cls in (
         TranslateX, TranslateY, ShearX, ShearY, Rotate, Scale, HorizontalFlip, VerticalFlip,
         Brightness, Contrast, Saturation, Hue, Sharpness, Solarize, Posterize, Invert, Gray,
         Autocontrast, Equalize, Cutout, SamplePairing,
         TimeReverse, SignFlip, TimeMask, GaussianNoise, AmplitudeScale,
-        FrequencyShift, FTSurrogate, CentredFTSurrogate, Bandstop,
+        FrequencyShift, FTSurrogate, CenteredFTSurrogate, Bandstop,
         ChannelSymmetry, ChannelShuffle, ChannelDropout,
         SensorRotationX, SensorRotationY, SensorRotationZ,
     )
 }  # fmt: skip
 
 
-def register(cls: T) -> T:
-    """Add a word of your own to the vocabulary; use it as a class decorator.
+def register_transform(cls: T) -> T:
+    """Add a transform of your own to `TRANSFORMS`; use it as a class decorator.
 
-    The name is the class's in kebab-case. See examples/02_your_own_word.py.
+    The name is the class's in snake_case. See examples/02_your_own_transform.py.
     """
     if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
         raise TypeError(f"{cls.__name__} must be a frozen dataclass: add @dataclass(frozen=True)")
     if not hasattr(cls, "unit"):
         raise TypeError(f"{cls.__name__} must say the unit of its limit, as a class variable")
-    holder = VOCABULARY.get(cls.name, cls)
+    holder = TRANSFORMS.get(cls.name, cls)
     if (holder.__module__, holder.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"{cls.name} is taken by {holder.__module__}.{holder.__qualname__}")
-    VOCABULARY[cls.name] = cls
+    TRANSFORMS[cls.name] = cls
     return cls
 
 
-def words(specs: Word | Iterable[Word], **shared: Any) -> list[Transform]:
-    """Build words from names, from tables such as `{word = "rotate", limit = 180}`, or as given.
+def build_transforms(
+    specs: TransformSpec | Iterable[TransformSpec], **shared: Any
+) -> list[Transform]:
+    """Build transforms from names, from tables such as `{name = "rotate", limit = 180}`, or as given.
 
-    What is `shared` (`sfreq=100`, `channels=[...]`) goes to those words that take it and do not
+    What is `shared` (`sfreq=100`, `channels=[...]`) goes to those transforms that take it and do not
     say otherwise.
     """
     if isinstance(specs, str | Mapping | Transform):
         specs = [specs]
-    known = {field.name for cls in VOCABULARY.values() for field in fields(cls)} - {"limit"}
+    known = {field.name for cls in TRANSFORMS.values() for field in fields(cls)} - {"limit"}
     for key in shared:
         if key not in known:
-            raise ValueError(f"no word shares {key!r}{nearest(key, sorted(known))}")
-    return [_word(spec, shared) for spec in specs]
+            raise ValueError(f"no transform shares {key!r}{nearest(key, sorted(known))}")
+    return [_transform(spec, shared) for spec in specs]
 
 
-def _word(spec: Word, shared: Mapping[str, Any]) -> Transform:
+def _transform(spec: TransformSpec, shared: Mapping[str, Any]) -> Transform:
     if isinstance(spec, Transform):
         return spec
     if isinstance(spec, str):
-        spec = {"word": spec}
+        spec = {"name": spec}
     if not isinstance(spec, Mapping):
-        raise TypeError(f"a word is a name, a table or a Transform; got {type(spec).__name__}")
+        raise TypeError(f"a transform is a name, a table or a Transform; got {type(spec).__name__}")
     given = dict(spec)
-    if "word" not in given:
-        raise ValueError(f"a table needs the key 'word', one of the vocabulary; got {given}")
-    name = given.pop("word")
-    if name not in VOCABULARY:
-        raise ValueError(f"unknown word {name!r}{nearest(name, VOCABULARY)}")
-    cls = VOCABULARY[name]
+    if "name" not in given:
+        raise ValueError(f"a table needs the key 'name', one of TRANSFORMS; got {given}")
+    name = str(given.pop("name")).replace("-", "_")
+    if name not in TRANSFORMS:
+        raise ValueError(f"unknown transform {name!r}{nearest(name, TRANSFORMS)}")
+    cls = TRANSFORMS[name]
     known = {field.name: field for field in fields(cls) if field.init}
     for key in given:
         if key not in known:
@@ -152,6 +154,6 @@ def _word(spec: Word, shared: Mapping[str, Any]) -> Transform:
     ]
     if missing:
         raise ValueError(
-            f"{name} needs {', '.join(missing)}: {{word = {name!r}, {missing[0]} = ...}}"
+            f"{name} needs {', '.join(missing)}: {{name = {name!r}, {missing[0]} = ...}}"
         )
     return cls(**given)

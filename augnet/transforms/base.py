@@ -1,10 +1,10 @@
-"""What a word is: a stateless, differentiable transformation T(x; μ), and its families.
+"""What a transform is: a stateless, differentiable transformation T(x; μ), and its families.
 
-Transform            a word with noise of its own
-├── Switched         a coin: the whole transformation, with probability μ · limit
+Transform            a transform with noise of its own
+├── Bernoulli         a coin: the whole transformation, with probability μ · limit
 ├── Linear           an operator: x plus a linear function of x
-└── Graded           a strength, uniform on [0, μ · limit]
-    └── Ranged       a signed strength, uniform on ±μ · limit
+└── Unsigned           a strength, uniform on [0, μ · limit]
+    └── Signed       a signed strength, uniform on ±μ · limit
 """
 
 import math
@@ -20,9 +20,9 @@ from typing import Any, ClassVar, TypeAlias
 import torch
 from torch import Generator, Tensor
 
-from augnet import checks
+from augnet import validation
 from augnet.transforms.noise import uniform
-from augnet.transforms.relax import coin
+from augnet.transforms.relax import bernoulli
 
 Noise: TypeAlias = Any  # a tensor or some of them in a tuple, the batch being their first axis
 Magnitude: TypeAlias = float | Tensor
@@ -49,24 +49,24 @@ class Domain:
 
 
 IMAGES = Domain("images", ("B", "C", "H", "W"))
-COLOUR_IMAGES = Domain("colour images", ("B", "3", "H", "W"))
+COLOR_IMAGES = Domain("color images", ("B", "3", "H", "W"))
 SIGNALS = Domain("signals", ("B", "C", "T"))
 ANYTHING = Domain("batches", ("B", "..."))
 
 
 @dataclass(frozen=True)
 class Transform(ABC):
-    """A word: T(x; μ), the identity at magnitude 0 and at full strength, `limit`, at magnitude 1.
+    """A transform: T(x; μ), the identity at magnitude 0 and at full strength, `limit`, at magnitude 1.
 
     First the dice, then a pure function: `sample` draws noise that knows nothing of the
     magnitude, `transform` rolls no dice and is differentiable in `x` and in the magnitude. All
-    noise has the batch as its first axis. Calling the word does both, with its input checked.
+    noise has the batch as its first axis. Calling the transform does both, with its input checked.
 
     The dice of many copies, and of layers to come, are rolled before what they act on is there: so
-    `sample` looks at the shape of `x`, and a word that needs values of other samples rolls who
+    `sample` looks at the shape of `x`, and a transform that needs values of other samples rolls who
     they are (`roll`) and looks when they are there (`meet`).
 
-    A word has no parameters, no state and no device; it can be printed, compared and hashed.
+    A transform has no parameters, no state and no device; it can be printed, compared and hashed.
     """
 
     limit: float
@@ -79,13 +79,13 @@ class Transform(ABC):
     reach: ClassVar[str] = ""
     """How a strength is spoken of, before the number: `up to `, `±`."""
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Laws (see tests/test_laws.py) that do not hold for this word, each with the reason."""
+    """Laws (see tests/test_laws.py) that do not hold for this transform, each with the reason."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "name" not in vars(cls):  # kebab-case: FTSurrogate becomes ft-surrogate
+        if "name" not in vars(cls):  # FTSurrogate becomes ft_surrogate
             humps = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
-            cls.name = re.sub(humps, "-", cls.__name__).lower()
+            cls.name = re.sub(humps, "_", cls.__name__).lower()
 
     def __post_init__(self) -> None:
         low, high = self.bounds
@@ -116,7 +116,7 @@ class Transform(ABC):
         return magnitude * self.limit
 
     def describe(self, magnitude: float) -> str:
-        """Give a magnitude in words: `±45.0°`, `up to 4.00 bits`, `with probability 0.50`."""
+        """Give a magnitude in transforms: `±45.0°`, `up to 4.00 bits`, `with probability 0.50`."""
         strength = self.strength(magnitude)
         if self.unit == "probability":
             return f"with probability {strength:.2f}"
@@ -124,18 +124,18 @@ class Transform(ABC):
         return f"{self.reach}{number}{'°' if self.unit == 'degrees' else f' {self.unit}'}"
 
     def check(self, x: Tensor) -> None:
-        """Refuse what is not of this word's domain."""
+        """Refuse what is not of this transform's domain."""
         if not self.domain.fits(tuple(x.shape)):
             raise ValueError(f"{self.name} takes {self.domain}; got shape {tuple(x.shape)}")
-        checks.floats(x, self.name)
+        validation.floats(x, self.name)
 
     def __call__(
         self, x: Tensor, magnitude: Magnitude = 1.0, generator: Generator | None = None
     ) -> Tensor:
         """Transform each sample with noise of its own."""
-        checks.batch(x, self.name)
+        validation.batch(x, self.name)
         self.check(x)
-        checks.magnitude(magnitude, x, self.name)
+        validation.magnitude(magnitude, x, self.name)
         with full_precision(x):
             return self.view(x, magnitude, generator)
 
@@ -149,13 +149,13 @@ class Transform(ABC):
         if view.shape != x.shape or view.dtype != x.dtype:
             raise TypeError(
                 f"{self.name} made {view.dtype} {tuple(view.shape)} of {x.dtype} "
-                f"{tuple(x.shape)}: a word keeps shape and type"
+                f"{tuple(x.shape)}: a transform keeps shape and type"
             )
         return view
 
 
 @dataclass(frozen=True)
-class Switched(Transform):
+class Bernoulli(Transform):
     """A coin: the whole transformation or nothing, so that a flip has a magnitude like others."""
 
     limit: float = 0.5
@@ -176,15 +176,15 @@ class Switched(Transform):
 
     def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
         """Transform the samples whose coin shows heads."""
-        tossed = coin(noise, self.strength(per_sample(magnitude, x)))
+        tossed = bernoulli(noise, self.strength(per_sample(magnitude, x)))
         return x.lerp(self.apply(x), spread(tossed, x))
 
 
 @dataclass(frozen=True)
 class Linear(Transform):
-    """A word that adds to a sample a linear function of it: x + O x.
+    """A transform that adds to a sample a linear function of it: x + O x.
 
-    Operators can be summed before they act. So a mixture of words that act alike, such as two
+    Operators can be summed before they act. So a mixture of transforms that act alike, such as two
     filters, costs one action: Σ w (x + O x) = (Σ w) x + (Σ w O) x.
     """
 
@@ -203,7 +203,7 @@ class Linear(Transform):
 
 
 @dataclass(frozen=True)
-class Graded(Transform):
+class Unsigned(Transform):
     """A strength that is uniform between nothing and μ · limit."""
 
     reach: ClassVar[str] = "up to "
@@ -222,7 +222,7 @@ class Graded(Transform):
 
 
 @dataclass(frozen=True)
-class Ranged(Graded):
+class Signed(Unsigned):
     """A signed strength that is uniform between −μ · limit and +μ · limit."""
 
     reach: ClassVar[str] = "±"
@@ -233,7 +233,7 @@ class Ranged(Graded):
 
 
 class Multiplicative:
-    """A mixin for ranged words whose strength is a factor between 1 / limit^μ and limit^μ."""
+    """A mixin for ranged transforms whose strength is a factor between 1 / limit^μ and limit^μ."""
 
     limit: float
 

@@ -1,4 +1,4 @@
-"""Words that act on the spectrum of signals: frequency shift, FT surrogates, bandstop.
+"""Transforms that act on the spectrum of signals: frequency shift, FT surrogates, bandstop.
 
 Each adds or subtracts what it changes, so that the signal itself never makes the round trip
 through the Fourier transform and changing nothing is exact.
@@ -22,7 +22,7 @@ from augnet.transforms.base import (
     Linear,
     Magnitude,
     Noise,
-    Ranged,
+    Signed,
     Transform,
     per_sample,
     spread,
@@ -33,14 +33,14 @@ from augnet.transforms.relax import window
 
 @dataclass(frozen=True)
 class Spectral(Transform):
-    """A word whose limit is in Hz, for signals sampled at `sfreq` Hz."""
+    """A transform whose limit is in Hz, for signals sampled at `sfreq` Hz."""
 
     sfreq: float = field(kw_only=True)
 
     unit: ClassVar[str] = "Hz"
     domain: ClassVar[Domain] = SIGNALS
     margin: ClassVar[float] = 0.0
-    """How much of the spectrum the word leaves alone in all, in Hz."""
+    """How much of the spectrum the transform leaves alone in all, in Hz."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +53,7 @@ class Spectral(Transform):
 
 @dataclass(frozen=True)
 class Filter(Linear):
-    """A word whose operator is a filter: the response (B, 1, T / 2 + 1) to each frequency."""
+    """A transform whose operator is a filter: the response (B, 1, T / 2 + 1) to each frequency."""
 
     domain: ClassVar[Domain] = SIGNALS
 
@@ -64,7 +64,7 @@ class Filter(Linear):
 
 
 @dataclass(frozen=True)
-class FrequencyShift(Spectral, Ranged):
+class FrequencyShift(Spectral, Signed):
     """Move all frequencies up or down by up to ±limit Hz (Rommel et al. 2022)."""
 
     limit: float = 5.0
@@ -103,7 +103,7 @@ class FTSurrogate(Filter):
     """Add to each frequency a random phase of up to limit radians (Schwabedal et al. 2019).
 
     All channels get the same phases, uniform on [0, μ · limit]. Phases do not depend on `sfreq`,
-    which is taken so that all words of the spectrum can be built alike.
+    which is taken so that all transforms of the spectrum can be built alike.
     """
 
     limit: float = 2 * math.pi
@@ -127,7 +127,7 @@ class FTSurrogate(Filter):
 
 
 @dataclass(frozen=True)
-class CentredFTSurrogate(FTSurrogate):
+class CenteredFTSurrogate(FTSurrogate):
     """Add to each frequency a random phase within ±limit radians: no delay in the mean."""
 
     limit: float = math.pi

@@ -1,4 +1,4 @@
-"""Words that move pixels: translate, shear, rotate, scale, flips. One affine warp for all."""
+"""Transforms that move pixels: translate, shear, rotate, scale, flips. One affine warp for all."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from augnet import checks
+from augnet import validation
 from augnet.transforms.base import (
     IMAGES,
+    Bernoulli,
     Domain,
     Magnitude,
     Multiplicative,
     Noise,
-    Ranged,
-    Switched,
+    Signed,
     per_sample,
 )
 from augnet.transforms.relax import straight_through, straight_through_where
@@ -32,7 +32,7 @@ def warp(
     interpolation: Interpolation = "bilinear",
     padding: Padding = "zeros",
 ) -> Tensor:
-    """Move the content of images by affine maps, one per image, about the image's centre.
+    """Move the content of images by affine maps, one per image, about the image's center.
 
     `matrix` (B, 2, 3) maps where a point is to where it goes, x to the right and y down. Its
     linear part acts on pixels; its last column is a translation in fractions of the width and
@@ -45,8 +45,8 @@ def warp(
     # of what its column and what its row say: one broadcast, and two sums in the backward pass.
     inverse = torch.stack((d / width, -c / height, -b / width, a / height), dim=-1)
     inverse = (inverse * (2 / (a * d - b * c))[:, None]).unflatten(-1, (2, 2, 1))
-    across = inverse[:, 0] * (centred(x, width) - (right * width)[:, None])[:, None]
-    along = inverse[:, 1] * (centred(x, height) - (down * height)[:, None])[:, None]
+    across = inverse[:, 0] * (centered(x, width) - (right * width)[:, None])[:, None]
+    along = inverse[:, 1] * (centered(x, height) - (down * height)[:, None])[:, None]
     grid = (across[:, :, None] + along[..., None]).permute(0, 2, 3, 1)
     warped = F.grid_sample(x, grid, interpolation, padding, align_corners=False)
     if interpolation == "nearest" and torch.is_grad_enabled():  # which has no gradient of its own
@@ -76,7 +76,7 @@ def slide(x: Tensor, offset: Tensor, dim: int) -> Tensor:
 
 
 class _Slide(torch.autograd.Function):
-    """Two neighbours and a lerp. The adjoint slides back, where autograd would scatter."""
+    """Two neighbors and a lerp. The adjoint slides back, where autograd would scatter."""
 
     @staticmethod
     def forward(x: Tensor, offset: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -114,7 +114,7 @@ class _Slide(torch.autograd.Function):
         return back, along, None
 
 
-def centred(x: Tensor, size: int) -> Tensor:
+def centered(x: Tensor, size: int) -> Tensor:
     """Give the positions of pixels along a side, in pixels from its middle."""
     return torch.arange(size, dtype=x.dtype, device=x.device) - (size - 1) / 2
 
@@ -131,8 +131,8 @@ def affine(rows: tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Affine(Ranged):
-    """A ranged word that is a matrix, so that words can share one resampling."""
+class Affine(Signed):
+    """A ranged transform that is a matrix, so that transforms can share one resampling."""
 
     interpolation: Interpolation = "bilinear"
     padding: Padding = "zeros"
@@ -141,8 +141,8 @@ class Affine(Ranged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of(self.interpolation, get_args(Interpolation), self.name)
-        checks.one_of(self.padding, get_args(Padding), self.name)
+        validation.one_of(self.interpolation, get_args(Interpolation), self.name)
+        validation.one_of(self.padding, get_args(Padding), self.name)
 
     @abstractmethod
     def matrix(self, strength: Tensor) -> Tensor:
@@ -159,7 +159,7 @@ class Affine(Ranged):
 
 @dataclass(frozen=True)
 class Sliding(Affine):
-    """An affine word that moves whole rows or columns, so that one dimension is enough."""
+    """An affine transform that moves whole rows or columns, so that one dimension is enough."""
 
     dim: ClassVar[int]
     """Along which pixels move: −1 for rows, −2 for columns."""
@@ -177,7 +177,7 @@ class Sliding(Affine):
 
 @dataclass(frozen=True)
 class Translate(Sliding):
-    """A word that moves all rows or all columns alike."""
+    """A transform that moves all rows or all columns alike."""
 
     limit: float = 0.5
 
@@ -188,15 +188,15 @@ class Translate(Sliding):
 
 @dataclass(frozen=True)
 class Shear(Sliding):
-    """A word that moves rows or columns in proportion to their distance from the centre."""
+    """A transform that moves rows or columns in proportion to their distance from the center."""
 
     limit: float = 0.3
 
     unit: ClassVar[str] = "shear"
 
     def offset(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Give a part of the distance from the centre."""
-        return strength[:, None] * centred(x, x.shape[-3 - self.dim])
+        """Give a part of the distance from the center."""
+        return strength[:, None] * centered(x, x.shape[-3 - self.dim])
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class TranslateY(Translate):
 
 @dataclass(frozen=True)
 class ShearX(Shear):
-    """Slant images sideways: each row moves by up to ±limit of its distance from the centre."""
+    """Slant images sideways: each row moves by up to ±limit of its distance from the center."""
 
     dim: ClassVar[int] = -1
 
@@ -236,7 +236,7 @@ class ShearX(Shear):
 
 @dataclass(frozen=True)
 class ShearY(Shear):
-    """Slant images upwards: each column moves by up to ±limit of its distance from the centre."""
+    """Slant images upwards: each column moves by up to ±limit of its distance from the center."""
 
     dim: ClassVar[int] = -2
 
@@ -254,14 +254,14 @@ class Rotate(Affine):
     unit: ClassVar[str] = "degrees"
 
     def matrix(self, strength: Tensor) -> Tensor:
-        """Rotate about the centre."""
+        """Rotate about the center."""
         cos, sin = strength.deg2rad().cos(), strength.deg2rad().sin()
         return affine(((cos, sin, 0), (-sin, cos, 0)))
 
 
 @dataclass(frozen=True)
 class Scale(Multiplicative, Affine):
-    """Enlarge or shrink images about their centre by up to `limit` times."""
+    """Enlarge or shrink images about their center by up to `limit` times."""
 
     limit: float = 1.5
 
@@ -271,7 +271,7 @@ class Scale(Multiplicative, Affine):
 
 
 @dataclass(frozen=True)
-class HorizontalFlip(Switched):
+class HorizontalFlip(Bernoulli):
     """Mirror images left to right."""
 
     domain: ClassVar[Domain] = IMAGES
@@ -286,7 +286,7 @@ class HorizontalFlip(Switched):
 
 
 @dataclass(frozen=True)
-class VerticalFlip(Switched):
+class VerticalFlip(Bernoulli):
     """Mirror images top to bottom."""
 
     domain: ClassVar[Domain] = IMAGES

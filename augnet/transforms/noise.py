@@ -1,4 +1,4 @@
-"""The dice: all randomness of the words comes from here, on the input's device."""
+"""The dice: all randomness of the transforms comes from here, on the input's device."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ class Strata(Generator):
 
     Of C copies of a sample, each draws from another C-th of the range, in random order. So each
     copy by itself is drawn as always, no mean has a bias, and the copies cannot all fall on one
-    side. Words, being chosen by such a draw too, are allotted to copies in proportion to their
+    side. Transforms, being chosen by such a draw too, are allotted to copies in proportion to their
     weights. Normal noise is independent, as ever.
 
     Copies are drawn one after the other, each `with strata.turn(copy):`. Numbers come from

@@ -1,4 +1,4 @@
-"""Words that mix a sample with another one of its batch."""
+"""Transforms that mix a sample with another one of its batch."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -39,7 +39,7 @@ class _StraightThroughWhere(torch.autograd.Function):
         return None, None, gradient
 
 
-def coin(u: Tensor, probability: Tensor) -> Tensor:
+def bernoulli(u: Tensor, probability: Tensor) -> Tensor:
     """Toss with `u` uniform on [0, 1): 1 with the given probability, else 0.
 
     What the probability is worth is the loss of heads less that of tails, of which the slopes at

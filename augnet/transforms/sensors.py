@@ -1,4 +1,4 @@
-"""Words that act on the sensors of a recording: its channels and where they sit on the head."""
+"""Transforms that act on the sensors of a recording: its channels and where they sit on the head."""
 
 import math
 from collections.abc import Mapping
@@ -12,23 +12,23 @@ from torch import Generator, Tensor
 
 from augnet.transforms.base import (
     SIGNALS,
+    Bernoulli,
     Domain,
     Linear,
     Magnitude,
     Noise,
-    Ranged,
-    Switched,
+    Signed,
     Transform,
     per_sample,
 )
 from augnet.transforms.noise import uniform
-from augnet.transforms.relax import coin
+from augnet.transforms.relax import bernoulli
 from augnet.transforms.scalp import TERMS, Position, cosines, opposite, splines, standard_positions
 
 
 @dataclass(frozen=True)
 class Sensors(Transform):
-    """A word for recordings; `channels` names their channels, in order, where that matters."""
+    """A transform for recordings; `channels` names their channels, in order, where that matters."""
 
     channels: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -54,8 +54,8 @@ class Sensors(Transform):
 
 
 @dataclass(frozen=True)
-class ChannelSymmetry(Sensors, Switched):
-    """Exchange left and right: odd electrodes of the 10-20 system with their even neighbours."""
+class ChannelSymmetry(Sensors, Bernoulli):
+    """Exchange left and right: odd electrodes of the 10-20 system with their even neighbors."""
 
     limit: float = 0.5
     channels: tuple[str, ...] = field(kw_only=True)
@@ -95,7 +95,7 @@ class ChannelDropout(Sensors):
 
     unit: ClassVar[str] = "probability"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    exemptions: ClassVar[Mapping[str, str]] = Switched.exemptions
+    exemptions: ClassVar[Mapping[str, str]] = Bernoulli.exemptions
 
     def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Draw one number per channel, to be compared with the probability."""
@@ -104,7 +104,7 @@ class ChannelDropout(Sensors):
     def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
         """Silence the channels whose coin shows heads."""
         probability = self.strength(per_sample(magnitude, x))[:, None]
-        return x * (1 - coin(noise, probability))[..., None]
+        return x * (1 - bernoulli(noise, probability))[..., None]
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class ChannelShuffle(Sensors):
 
 
 @dataclass(frozen=True)
-class SensorRotation(Linear, Sensors, Ranged):
+class SensorRotation(Linear, Sensors, Signed):
     """Turn the cap of electrodes by an angle within ±limit degrees, and read the scalp there.
 
     The potential between the electrodes is interpolated with spherical splines (Perrin et al.
@@ -191,7 +191,7 @@ class SensorRotation(Linear, Sensors, Ranged):
     def mixing(self, angle: Tensor) -> Tensor:
         """Give the matrices (B, C, C) from potentials to their change under angles (B,) in radians.
 
-        The difference between the potentials under the turned electrodes and the old: regularised
+        The difference between the potentials under the turned electrodes and the old: regularized
         splines do not pass through the data, but this vanishes at rest. It is the plain
         definition, in float64 since the system is ill-conditioned; `harmonics` has its values.
         """

@@ -1,4 +1,4 @@
-"""Words that act on signals along time, and on values of any shape."""
+"""Transforms that act on signals along time, and on values of any shape."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,12 +8,12 @@ from torch import Generator, Tensor
 
 from augnet.transforms.base import (
     SIGNALS,
+    Bernoulli,
     Domain,
     Magnitude,
     Multiplicative,
     Noise,
-    Ranged,
-    Switched,
+    Signed,
     Transform,
     per_sample,
     spread,
@@ -23,7 +23,7 @@ from augnet.transforms.relax import window
 
 
 @dataclass(frozen=True)
-class TimeReverse(Switched):
+class TimeReverse(Bernoulli):
     """Play signals backwards."""
 
     domain: ClassVar[Domain] = SIGNALS
@@ -34,7 +34,7 @@ class TimeReverse(Switched):
 
 
 @dataclass(frozen=True)
-class SignFlip(Switched):
+class SignFlip(Bernoulli):
     """Exchange positive and negative."""
 
     def apply(self, x: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ class GaussianNoise(Transform):
 
 
 @dataclass(frozen=True)
-class AmplitudeScale(Multiplicative, Ranged):
+class AmplitudeScale(Multiplicative, Signed):
     """Make samples louder or quieter by up to limit times."""
 
     limit: float = 2.0

@@ -33,31 +33,31 @@ def images(height=17, width=22, batch=4):
 def scipy_warp(image, matrix):
     """Resample one image (C, H, W) by a matrix as `warp` takes it, with scipy."""
     height, width = image.shape[-2:]
-    centre = np.array([(height - 1) / 2, (width - 1) / 2])
+    center = np.array([(height - 1) / 2, (width - 1) / 2])
     linear = matrix[:, :2][::-1, ::-1]  # scipy's coordinates are (y, x)
     shift = matrix[:, 2][::-1] * [height, width]
     inverse = np.linalg.inv(linear)
-    offset = centre - inverse @ (centre + shift)
+    offset = center - inverse @ (center + shift)
     return np.stack(
         [affine_transform(plane, inverse, offset, order=1, mode="grid-constant") for plane in image]
     )
 
 
-@pytest.mark.parametrize("word", WORDS, ids=lambda word: word.name)
-def test_affine_words_agree_with_scipy(word):
+@pytest.mark.parametrize("transform", WORDS, ids=lambda transform: transform.name)
+def test_affine_transforms_agree_with_scipy(transform):
     x = images()
-    strength = word.strength(torch.linspace(-1, 0.9, len(x), dtype=x.dtype))
-    ours = word.apply(x, strength)
-    for image, view, matrix in zip(x, ours, word.matrix(strength), strict=True):
+    strength = transform.strength(torch.linspace(-1, 0.9, len(x), dtype=x.dtype))
+    ours = transform.apply(x, strength)
+    for image, view, matrix in zip(x, ours, transform.matrix(strength), strict=True):
         np.testing.assert_allclose(view, scipy_warp(image.numpy(), matrix.numpy()), atol=1e-9)
 
 
-def test_words_move_content_as_their_names_say():
+def test_transforms_move_content_as_their_names_say():
     x = torch.zeros(1, 1, 9, 9)
-    x[..., 4, 6] = 1  # two pixels to the right of the centre
+    x[..., 4, 6] = 1  # two pixels to the right of the center
 
-    def place(word, strength):
-        y = word.apply(x, torch.tensor([float(strength)]))
+    def place(transform, strength):
+        y = transform.apply(x, torch.tensor([float(strength)]))
         return tuple(divmod(int(y.argmax()), 9))
 
     assert place(TranslateX(), 2 / 9) == (4, 8)
@@ -66,7 +66,7 @@ def test_words_move_content_as_their_names_say():
     assert place(ShearX(), 1) == (4, 6)
     assert place(ShearY(), 1) == (6, 6)  # as far down as it is to the right
     assert place(Scale(2), 2) == (4, 8)
-    x = x.mT.contiguous()  # two pixels below the centre
+    x = x.mT.contiguous()  # two pixels below the center
     assert place(ShearX(), 1) == (6, 6)  # as far to the right as it is down
     assert place(ShearX(), 0.5) == (6, 5)
     assert place(ShearY(), 1) == (6, 4)
@@ -98,21 +98,21 @@ def test_scale_agrees_with_kornia():
 def test_shears_are_what_the_textbook_says():
     x = images(21, 26)
     strength = torch.tensor([-0.3, 0.1, 0.2, 0.3], dtype=torch.float64)
-    for word, matrix in (
+    for transform, matrix in (
         (ShearX(), lambda s: np.array([[1, s, 0], [0, 1, 0]])),
         (ShearY(), lambda s: np.array([[1, 0, 0], [s, 1, 0]])),
     ):
-        for image, view, s in zip(x, word.apply(x, strength), strength.tolist(), strict=True):
+        for image, view, s in zip(x, transform.apply(x, strength), strength.tolist(), strict=True):
             np.testing.assert_allclose(view, scipy_warp(image.numpy(), matrix(s)), atol=1e-9)
 
 
-@pytest.mark.parametrize("word", WORDS[:4], ids=lambda word: word.name)
+@pytest.mark.parametrize("transform", WORDS[:4], ids=lambda transform: transform.name)
 @pytest.mark.parametrize("reach", [1.0, 30.0], ids=["inside", "far outside"])
-def test_sliding_is_the_warp_in_one_dimension(word, reach):
+def test_sliding_is_the_warp_in_one_dimension(transform, reach):
     x = torch.rand(7, 3, 9, 12, dtype=torch.float64, requires_grad=True)
     strength = reach * torch.tensor([-0.9, -0.31, -1e-3, 0, 0.07, 0.52, 1.1], dtype=x.dtype)
     strength.requires_grad_()
-    views = word.apply(x, strength), warp(x, word.matrix(strength))
+    views = transform.apply(x, strength), warp(x, transform.matrix(strength))
     torch.testing.assert_close(*views, atol=1e-10, rtol=0)
     cotangent = torch.rand_like(x)
     to_x, to_strength = zip(
@@ -139,8 +139,8 @@ def test_nearest_rotation_agrees_with_pillow():
     image = np.random.default_rng(0).integers(0, 256, (31, 31), dtype=np.uint8)
     x = torch.from_numpy(image)[None, None].double() / 255
     for angle in (-40.0, 13.0, 90.0):
-        word = Rotate(180, interpolation="nearest")
-        ours = word.apply(x, torch.tensor([angle], dtype=x.dtype))[0, 0] * 255
+        transform = Rotate(180, interpolation="nearest")
+        ours = transform.apply(x, torch.tensor([angle], dtype=x.dtype))[0, 0] * 255
         theirs = np.asarray(Image.fromarray(image).rotate(angle, resample=Image.Resampling.NEAREST))
         # Pixels whose source lies half way between two may go either way.
         assert (ours.numpy().round() == theirs).mean() > 0.97
@@ -154,13 +154,13 @@ def test_quarter_turns_are_exact_rotations():
 
 
 @pytest.mark.parametrize(
-    ("word", "axis"), [(HorizontalFlip(1.0), -1), (VerticalFlip(1.0), -2)], ids=["x", "y"]
+    ("transform", "axis"), [(HorizontalFlip(1.0), -1), (VerticalFlip(1.0), -2)], ids=["x", "y"]
 )
-def test_flips_mirror_and_their_matrix_agrees(word, axis):
+def test_flips_mirror_and_their_matrix_agrees(transform, axis):
     x = torch.rand(6, 3, 7, 10, dtype=torch.float64)
-    assert torch.equal(word(x, 1.0), x.flip(axis))
+    assert torch.equal(transform(x, 1.0), x.flip(axis))
     tossed = torch.tensor([0.0, 1, 1, 0, 1, 0], dtype=x.dtype)
-    view = warp(x, word.matrix(tossed))
+    view = warp(x, transform.matrix(tossed))
     expected = torch.where(tossed.bool()[:, None, None, None], x.flip(axis), x)
     torch.testing.assert_close(view, expected, atol=1e-12, rtol=0)
 

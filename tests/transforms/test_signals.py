@@ -1,4 +1,4 @@
-"""Signal words against braindecode, MNE and scipy."""
+"""Signal transforms against braindecode, MNE and scipy."""
 
 import math
 
@@ -13,7 +13,7 @@ from mne.channels.interpolation import _calc_g
 from augnet.transforms import (
     AmplitudeScale,
     Bandstop,
-    CentredFTSurrogate,
+    CenteredFTSurrogate,
     ChannelDropout,
     ChannelShuffle,
     ChannelSymmetry,
@@ -44,11 +44,11 @@ def test_reversal_and_sign_agree_with_braindecode(x):
 
 
 def test_time_mask_agrees_with_braindecode(x):
-    word = TimeMask(limit=100)
+    transform = TimeMask(limit=100)
     start = torch.tensor([0.0, 10, 50, 120, 200])
     noise = start / (300 - 80)
     theirs, _ = braindecode.smooth_time_mask(x, None, start, 80)
-    torch.testing.assert_close(word.transform(x, 0.8, noise), theirs, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(transform.transform(x, 0.8, noise), theirs, atol=1e-4, rtol=1e-4)
 
 
 def test_a_mask_as_long_as_the_signal_silences_it_and_a_longer_one_is_refused():
@@ -113,8 +113,8 @@ def test_a_shifted_sinusoid_is_a_sinusoid_at_the_other_frequency():
 @pytest.mark.parametrize("duration", [300, 301])
 def test_surrogates_agree_with_braindecode(monkeypatch, duration):
     x = torch.randn(4, 6, duration)
-    word = FTSurrogate()
-    noise = word.sample(x, torch.Generator().manual_seed(3))
+    transform = FTSurrogate()
+    noise = transform.sample(x, torch.Generator().manual_seed(3))
 
     def phases(batch, channels, size, device, random_state):
         """Lay our phases out as braindecode's: antisymmetric, none at 0 and at Nyquist."""
@@ -125,12 +125,12 @@ def test_surrogates_agree_with_braindecode(monkeypatch, duration):
 
     monkeypatch.setitem(braindecode._new_random_fft_phase, duration % 2, phases)
     theirs, _ = braindecode.ft_surrogate(x, None, 0.7, channel_indep=False)
-    torch.testing.assert_close(word.transform(x, 0.7, noise), theirs, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(transform.transform(x, 0.7, noise), theirs, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("word", [FTSurrogate(), CentredFTSurrogate()], ids=str)
-def test_surrogates_keep_the_power_of_each_frequency_and_the_mean(word, x):
-    view = word(x)
+@pytest.mark.parametrize("transform", [FTSurrogate(), CenteredFTSurrogate()], ids=str)
+def test_surrogates_keep_the_power_of_each_frequency_and_the_mean(transform, x):
+    view = transform(x)
     before, after = (torch.fft.rfft(signal).abs() for signal in (x, view))
     torch.testing.assert_close(after, before, atol=1e-3, rtol=1e-3)
     torch.testing.assert_close(view.mean(-1), x.mean(-1), atol=1e-5, rtol=1e-4)
@@ -142,21 +142,23 @@ def test_surrogates_shift_all_channels_alike(x):
     torch.testing.assert_close(view, view[:, :1].expand_as(view))
 
 
-def test_centred_phases_have_no_mean_delay():
+def test_centered_phases_have_no_mean_delay():
     x = torch.randn(2000, 1, 32)
-    one_sided, centred = (word.sample(x).mean() for word in (FTSurrogate(), CentredFTSurrogate()))
+    one_sided, centered = (
+        transform.sample(x).mean() for transform in (FTSurrogate(), CenteredFTSurrogate())
+    )
     assert one_sided.item() == pytest.approx(0.5, abs=0.01)
-    assert centred.item() == pytest.approx(0, abs=0.02)
-    assert CentredFTSurrogate().sample(x).abs().max().item() == pytest.approx(1, abs=0.01)
+    assert centered.item() == pytest.approx(0, abs=0.02)
+    assert CenteredFTSurrogate().sample(x).abs().max().item() == pytest.approx(1, abs=0.01)
 
 
 def test_bandstop_removes_its_band_and_nothing_else():
     time = torch.arange(2000) / 100
     tones = torch.stack([torch.sin(2 * torch.pi * f * time) for f in (10.0, 14.0, 20.0)])
-    word = Bandstop(limit=4, sfreq=100)
+    transform = Bandstop(limit=4, sfreq=100)
     # The band starts 1 Hz above 0, plus a part of the free space: here from 13 to 15 Hz.
     noise = torch.tensor([(13 - 1) / (50 - 2 - 2)]).expand(3)
-    view = word.transform(tones[:, None], 0.5, noise)[:, 0]
+    view = transform.transform(tones[:, None], 0.5, noise)[:, 0]
     power = view.square().mean(1) / tones.square().mean(1)
     assert power[1] < 0.01
     assert power[0] > 0.99
@@ -166,11 +168,11 @@ def test_bandstop_removes_its_band_and_nothing_else():
 def test_bandstop_agrees_with_mne_away_from_the_edges():
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 1, 6000, generator=generator, dtype=torch.float64)
-    width, centre, sfreq = 4.0, 20.0, 100.0
-    noise = torch.tensor([(centre - width / 2 - 1) / (sfreq / 2 - 2 - width)], dtype=x.dtype)
+    width, center, sfreq = 4.0, 20.0, 100.0
+    noise = torch.tensor([(center - width / 2 - 1) / (sfreq / 2 - 2 - width)], dtype=x.dtype)
     ours = Bandstop(limit=width, sfreq=sfreq).transform(x, 1.0, noise)[0, 0].numpy()
     theirs = mne.filter.notch_filter(
-        x[0, 0].numpy(), sfreq, centre, notch_widths=width, method="fir", verbose=False
+        x[0, 0].numpy(), sfreq, center, notch_widths=width, method="fir", verbose=False
     )
 
     def band(signal, low, high):
@@ -183,7 +185,7 @@ def test_bandstop_agrees_with_mne_away_from_the_edges():
             assert ratio == pytest.approx(gain, abs=0.05)
 
 
-def test_the_spectrum_must_hold_what_the_word_reaches():
+def test_the_spectrum_must_hold_what_the_transform_reaches():
     with pytest.raises(ValueError, match=r"limit of 5 Hz takes sfreq >= 10 Hz.*got 8"):
         FrequencyShift(sfreq=8)
     with pytest.raises(ValueError, match="bandstop with a limit of 2 Hz takes sfreq >= 8 Hz"):
@@ -196,8 +198,8 @@ def test_symmetry_agrees_with_braindecode(x):
 
 
 def test_symmetry_knows_the_ten_twenty_system():
-    word = ChannelSymmetry(1.0, channels=("FT9", "Cz", "FT10", "Fp2", "Fp1", "PZ"))
-    assert word.mirror == (2, 1, 0, 4, 3, 5)
+    transform = ChannelSymmetry(1.0, channels=("FT9", "Cz", "FT10", "Fp2", "Fp1", "PZ"))
+    assert transform.mirror == (2, 1, 0, 4, 3, 5)
     with pytest.raises(ValueError, match="'C3' is there and 'C4' is not"):
         ChannelSymmetry(channels=("C3", "Cz"))
     with pytest.raises(ValueError, match="cannot tell the side of channel 'EMG'"):
@@ -215,9 +217,9 @@ def test_dropout_silences_whole_channels_at_the_rate_it_says():
 
 def test_shuffle_permutes_the_chosen_channels_among_themselves():
     x = torch.arange(7.0)[None, :, None].expand(3000, 7, 2).contiguous()
-    word = ChannelShuffle()
-    draw, rank = word.sample(x, torch.Generator().manual_seed(0))
-    view = word.transform(x, 0.6, (draw, rank))[..., 0]
+    transform = ChannelShuffle()
+    draw, rank = transform.sample(x, torch.Generator().manual_seed(0))
+    view = transform.transform(x, 0.6, (draw, rank))[..., 0]
     chosen = draw < 0.6
     assert torch.equal(view.sort(1).values, x[..., 0])
     assert torch.equal(view[~chosen], x[..., 0][~chosen])
@@ -252,15 +254,15 @@ def test_rotations_agree_with_braindecode(x, cls, axis):
 
 @pytest.mark.parametrize("cls", [SensorRotationX, SensorRotationY, SensorRotationZ])
 def test_rotations_sum_the_series_of_their_definition(cls):
-    word = cls(180, channels=CHANNELS)
+    transform = cls(180, channels=CHANNELS)
     degrees = torch.linspace(-180, 180, 9, dtype=torch.float64, requires_grad=True)
     x = torch.eye(len(CHANNELS), dtype=torch.float64).expand(9, -1, -1)
-    summed, plain = word.apply(x, degrees), x + word.mixing(degrees.deg2rad())
+    summed, plain = transform.apply(x, degrees), x + transform.mixing(degrees.deg2rad())
     torch.testing.assert_close(summed, plain, atol=1e-10, rtol=0)
     cotangent = torch.randn_like(x)
     slopes = (torch.autograd.grad(view, degrees, cotangent)[0] for view in (summed, plain))
     torch.testing.assert_close(*slopes, atol=1e-8, rtol=0)
-    single = word.apply(x.float(), degrees.float())
+    single = transform.apply(x.float(), degrees.float())
     torch.testing.assert_close(single.double(), plain, atol=1e-5, rtol=0)
 
 
@@ -273,9 +275,9 @@ def test_splines_agree_with_mne():
 def test_a_full_turn_of_a_ring_brings_each_electrode_to_the_next():
     # Four electrodes on the equator: a quarter turn about z hands each potential on.
     ring = ((1.0, 0, 0), (0, 1.0, 0), (-1.0, 0, 0), (0, -1.0, 0))
-    word = SensorRotationZ(90, channels=("e", "n", "w", "s"), positions=ring)
+    transform = SensorRotationZ(90, channels=("e", "n", "w", "s"), positions=ring)
     x = torch.eye(4, dtype=torch.float64).expand(2, 4, 4)
-    view = word.apply(x, torch.tensor([90.0, -90.0], dtype=x.dtype))
+    view = transform.apply(x, torch.tensor([90.0, -90.0], dtype=x.dtype))
     # Regularisation, 1e-5 beside a smallest eigenvalue of some 1e-3, takes about a hundredth.
     torch.testing.assert_close(view[0], x[0].roll(-1, 0), atol=0.03, rtol=0)
     torch.testing.assert_close(view[1], x[1].roll(1, 0), atol=0.03, rtol=0)

@@ -1,0 +1,93 @@
+"""A model's answers to other samples, as a table."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from augnet import files
+from augnet.data import Collection, DataError
+from augnet.model import Model
+
+Columns = Mapping[str, Sequence[Any]]
+PARQUET = (".parquet", ".pq")
+
+
+def predictions(
+    model: Model,
+    data: Collection,
+    seed: int = 0,
+    copies: int | None = None,
+    tolerance: float | None = None,
+) -> Columns:
+    """Give a column of names, the answers, and the probability of each class.
+
+    With a tolerance, samples get no more copies once their answer is settled, and a column says
+    how many they got.
+    """
+    was = model.net.copies
+    columns: dict[str, Sequence[Any]] = {"sample": data.names}
+    try:
+        model.net.copies = copies or was
+        if tolerance is None:
+            outputs = model.outputs(data.x, seed)
+        else:
+            outputs, used = model.predict(data.x, tolerance, seed)
+            columns["copies"] = used.tolist()
+    finally:
+        model.net.copies = was
+    classes = model.header.classes
+    if not classes:
+        values = outputs.reshape(len(data), -1)
+        names = (
+            ["value"] if values.shape[1] == 1 else [f"value {n}" for n in range(values.shape[1])]
+        )
+        return columns | dict(zip(names, values.T.tolist(), strict=True))
+    probabilities = torch.softmax(outputs.double(), dim=1)
+    columns["predicted"] = [classes[number] for number in outputs.argmax(1).tolist()]
+    chances = zip(classes, probabilities.T.tolist(), strict=True)
+    return columns | {f"p({name})": column for name, column in chances}
+
+
+def check(path: Path) -> None:
+    """Refuse a file that predictions cannot be written to, before any are made."""
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", *PARQUET):
+        raise DataError(f"predictions are written as .csv or .parquet; got {path.name!r}")
+    if suffix in PARQUET and find_spec("pyarrow") is None:
+        raise DataError("writing Parquet takes pyarrow: pip install 'augnet[own]'")
+    if not path.parent.is_dir():
+        raise DataError(f"{path.parent} is no directory to write {path.name} to: make it first")
+
+
+def write(columns: Columns, path: Path) -> None:
+    """Write CSV or Parquet, by the name of the file."""
+    check(path)
+    if path.suffix.lower() in PARQUET:
+        files.write(path, as_parquet(columns))
+    else:
+        files.write(path, as_csv(columns))
+
+
+def as_parquet(columns: Columns) -> bytes:
+    """Write a table as Parquet."""
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(arrow.table({name: list(each) for name, each in columns.items()}), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def as_csv(columns: Columns) -> str:
+    """Write a table as CSV; numbers in six digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
+    return text.getvalue()

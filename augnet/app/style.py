@@ -1,0 +1,71 @@
+"""One look for all figures."""
+
+import io
+from typing import NamedTuple
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+INK, SOFT, LINE = "#1c2430", "#5d6b7c", "#e6eaef"
+# Okabe and Ito's colors, which the color-blind can tell apart, and more for who has more.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+           "#8c564b", "#7f7f7f", "#6a3d9a", "#b15928", "#1b9e77", "#444444")  # fmt: skip
+
+
+LETTERS = 84  # that fit into a row of a legend
+WIDTH = 5.6  # inches: half a page on a desk, and legible on a phone
+
+
+def canvas(height: float) -> Figure:
+    """Begin a figure of a height in inches."""
+    return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def color(number: int) -> str:
+    """Give the color of a line by its number."""
+    return COLORS[number % len(COLORS)]
+
+
+def tidy(axis: Axes) -> None:
+    """Leave what helps to read an axis."""
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color(SOFT)
+    axis.tick_params(colors=SOFT, labelsize=9)
+    axis.xaxis.label.set_color(INK)
+    axis.yaxis.label.set_color(INK)
+    axis.grid(axis="y", color=LINE, lw=0.8)
+    axis.set_axisbelow(True)
+
+
+def legend(figure: Figure, *axes: Axes) -> None:
+    """Put one legend for all axes below the figure, which grows by as much."""
+    known = [axis.get_legend_handles_labels() for axis in axes]
+    lines = {text: handle for found in known for handle, text in zip(*found, strict=True)}
+    columns = max(1, min(3, len(lines), LETTERS // (max(map(len, lines), default=0) + 7)))
+    figure.set_figheight(figure.get_figheight() + 0.22 * -(-len(lines) // columns))
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns,
+                  frameon=False, fontsize=9)  # fmt: skip
+
+
+def svg(figure: Figure, name: str) -> str:
+    """Write a figure as SVG to stand inside a page; `name` keeps its ids apart from others'."""
+    file = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    text = file.getvalue()
+    return text[text.index("<svg") :]
+
+
+class Drawn(NamedTuple):
+    """A figure with its transforms."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+
+    @property
+    def svg(self) -> str:
+        """The figure as it stands in the page."""
+        return svg(self.figure, self.name)

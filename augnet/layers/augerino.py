@@ -1,0 +1,109 @@
+"""Augerino: a uniform distribution on the Lie algebra of the affine group (Benton et al. 2020)."""
+
+from collections.abc import Sequence
+from typing import ClassVar, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from augnet import validation
+from augnet.transforms.base import IMAGES, full_precision
+from augnet.transforms.geometry import Interpolation, warp
+from augnet.transforms.noise import uniform
+
+# Generators of the affine group of the plane: rows are ((a, b, right), (c, d, down)), and the third
+# row is zero. The linear part acts on pixels, so that a rotation is one on images that are not
+# square too; translations are in halves of a side, scaled by 0.1, as Benton et al. have them.
+GENERATORS = {
+    "translate_x": ((0, 0, 0.1), (0, 0, 0)),
+    "translate_y": ((0, 0, 0), (0, 0, 0.1)),
+    "rotate": ((0, -1, 0), (1, 0, 0)),
+    "scale": ((1, 0, 0), (0, 1, 0)),
+    "stretch": ((1, 0, 0), (0, -1, 0)),
+    "shear": ((0, 1, 0), (1, 0, 0)),
+}
+
+
+class Augerino(nn.Module):
+    """Transform images by exp(Σ c_i G_i), c_i uniform on ±width_i / 2, the widths being learned.
+
+    Another `augment` for AugNet, with the penalty `magnitude_only`. Widths are softplus of
+    `raw_widths`; they start at `width`, one for all or one per generator, by default where a
+    raw width of 0 puts them. Images are resampled bilinearly, as Benton et al. do, or otherwise.
+    """
+
+    generators: Tensor
+    names: ClassVar[tuple[str, ...]] = tuple(GENERATORS)
+
+    def __init__(
+        self,
+        width: float | Sequence[float] = 0.6931471805599453,
+        interpolation: Interpolation = "bilinear",
+    ) -> None:
+        super().__init__()
+        validation.one_of(interpolation, get_args(Interpolation), "Augerino")
+        self.interpolation = interpolation
+        widths = torch.as_tensor(width, dtype=torch.get_default_dtype())
+        if widths.dim() > 1 or (widths.dim() and len(widths) != len(GENERATORS)):
+            raise ValueError(f"width takes one value or one for each of {self.names}; got {width}")
+        if not bool((widths > 0).all()):
+            raise ValueError(f"widths are positive; got {width}")
+        # The inverse of softplus, which overflows for no width.
+        raw = widths + torch.log(-torch.expm1(-widths))
+        self.raw_widths = nn.Parameter(raw.expand(len(GENERATORS)).clone())
+        rows = torch.tensor([(*rows, (0, 0, 0)) for rows in GENERATORS.values()])
+        self.register_buffer("generators", rows.to(widths.dtype), persistent=False)
+
+    @property
+    def widths(self) -> Tensor:
+        """The widths of the six uniform distributions, in the order of `names`."""
+        return F.softplus(self.raw_widths)
+
+    @property
+    def magnitudes(self) -> Tensor:
+        """What the penalty acts on: the widths."""
+        return self.widths
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw a number in ±1/2 per sample and generator."""
+        return uniform(x, (x.shape[0], len(GENERATORS)), generator, -0.5, 0.5)
+
+    def matrix(self, noise: Tensor) -> Tensor:
+        """Give the affine maps (B, 3, 3), with translations in halves of a side."""
+        coefficients = noise * self.widths.to(noise.dtype)
+        algebra = (coefficients[..., None, None] * self.generators.to(noise.dtype)).sum(1)
+        return torch.linalg.matrix_exp(algebra)
+
+    def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Give each image a view of its own."""
+        self.check(x)
+        return self.follow(x, self.roll(x, generator))
+
+    def check(self, x: Tensor) -> None:
+        """Refuse anything but images."""
+        validation.batch(x, "Augerino")
+        if not IMAGES.fits(tuple(x.shape)):
+            raise ValueError(f"Augerino takes {IMAGES}; got shape {tuple(x.shape)}")
+        validation.floats(x, "Augerino")
+        validation.same_device(self.raw_widths, x, "Augerino")
+
+    def roll(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Roll the dice of a pass."""
+        return self.sample(x, generator)
+
+    def follow(self, x: Tensor, dice: Tensor) -> Tensor:
+        """View each image as the dice say."""
+        with full_precision(x):
+            matrix = self.matrix(dice)
+            # Half a side is twice the fraction of a side that `warp` takes.
+            linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
+            return warp(x, torch.cat((linear, translation), dim=-1), self.interpolation)
+
+    def __repr__(self) -> str:
+        degrees = torch.rad2deg(self.widths[self.names.index("rotate")] / 2)
+        parts = [
+            f"{name} ±{degrees:.1f}°" if name == "rotate" else f"{name} ±{width / 2:.3f}"
+            for name, width in zip(self.names, self.widths.tolist(), strict=True)
+        ]
+        return "Augerino: " + ", ".join(parts)

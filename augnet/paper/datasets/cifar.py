@@ -1,0 +1,135 @@
+"""CIFAR-10 (Krizhevsky 2009), from the official binary version: nothing is unpickled.
+
+The files are looked for in `root`, else in the directory that the environment variable AUGNET_DATA
+names, else in the user's cache, into which they are downloaded once.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from augnet import validation
+from augnet.paper.datasets.splits import Samples, Splits
+
+URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+ARCHIVE_MD5 = "c32a1d4ab5d03f1284b67883e8d87530"  # as the official page gives it
+FOLDER = "cifar-10-batches-bin"
+TRAIN_MD5 = {
+    "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+    "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+    "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+    "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+    "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+}
+TEST_MD5 = {"test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d"}
+SHAPE = (3, 32, 32)
+RECORD = 1 + 3 * 32 * 32  # a label, and the pixels channel by channel
+IMAGES = 10_000  # of a file
+
+
+def load(
+    seed: int = 0,
+    *,
+    root: str | None = None,
+    sizes: tuple[int, int, int] = (40_000, 10_000, 10_000),
+) -> Splits:
+    """Give images (N, 3, 32, 32) in [0, 1]; train and valid are drawn by `seed`, evenly by class.
+
+    The test set is the official one, or the first so many of it. All of it is in memory, so that
+    it can be moved to a device once: there is no loader.
+    """
+    validation.sizes(sizes)
+    for size, most, name in (
+        (sizes[0] + sizes[1], 50_000, "train and valid together"),
+        (sizes[2], 10_000, "test"),
+    ):
+        if size > most:
+            raise ValueError(f"sizes are at most {most} for {name}; got {sizes}")
+    folder = find(root)
+    images, labels = read(folder, TRAIN_MD5)
+    order = evenly(labels, Generator().manual_seed(seed))
+    train, valid = order[: sizes[0]], order[sizes[0] : sizes[0] + sizes[1]]
+    test_images, test_labels = read(folder, TEST_MD5)
+    test = slice(0, sizes[2])
+    return Splits(
+        Samples(_unit(images[train]), labels[train]),
+        Samples(_unit(images[valid]), labels[valid]),
+        Samples(_unit(test_images[test]), test_labels[test]),
+    )
+
+
+def find(root: str | None = None) -> Path:
+    """Find the folder of the files, or download them where nobody said where they are."""
+    said = root or os.environ.get("AUGNET_DATA")
+    if not said:
+        return download()
+    for folder in (Path(said) / FOLDER, Path(said)):
+        if (folder / "test_batch.bin").exists():
+            return folder
+    whose = "data.root" if root else "AUGNET_DATA"
+    raise ValueError(
+        f"no {FOLDER}/test_batch.bin in {said}, which {whose} names: unpack the official "
+        f"cifar-10-binary.tar.gz there, or name no directory and it is downloaded from {URL}"
+    )
+
+
+def download(cache: Path | None = None) -> Path:
+    """Fetch and unpack the official archive, once, with a progress bar; its checksum must agree."""
+    import pooch
+
+    cache = cache or Path(pooch.os_cache("augnet"))
+    folder = cache / FOLDER
+    names = (*TRAIN_MD5, *TEST_MD5)
+    if all((folder / name).exists() for name in names):
+        return folder
+    unpack = pooch.Untar(members=[f"{FOLDER}/{name}" for name in names], extract_dir=".")
+    try:
+        pooch.retrieve(URL, f"md5:{ARCHIVE_MD5}", "cifar-10-binary.tar.gz", cache,
+                       processor=unpack, progressbar=True)  # fmt: skip
+    except OSError as error:
+        raise ValueError(
+            f"{URL} cannot be downloaded ({error}): fetch it elsewhere, unpack it into a directory "
+            "and name that by --set data.root=DIR or AUGNET_DATA"
+        ) from error
+    return folder
+
+
+def read(folder: Path, files: dict[str, str]) -> tuple[np.ndarray, Tensor]:
+    """Read files of the official binary version, whose checksums are given: images and labels."""
+    parts = [_read(folder / name, md5) for name, md5 in files.items()]
+    records = np.concatenate(parts)
+    return records[:, 1:].reshape(-1, *SHAPE), torch.from_numpy(records[:, 0]).long()
+
+
+def _read(file: Path, md5: str) -> np.ndarray:
+    again = f"unpack the official archive ({URL}) anew"
+    if not file.exists():
+        raise ValueError(f"{file} is missing, though others are there: {again}")
+    content = file.read_bytes()
+    if len(content) != IMAGES * RECORD:
+        raise ValueError(
+            f"{file} has {len(content)} bytes instead of {IMAGES * RECORD}, as if it had been "
+            f"cut short or were another version: {again}"
+        )
+    if (came := hashlib.md5(content, usedforsecurity=False).hexdigest()) != md5:
+        raise ValueError(f"{file} was altered: its md5 is {came} instead of {md5}; {again}")
+    return np.frombuffer(content, dtype=np.uint8).reshape(-1, RECORD)
+
+
+def evenly(labels: Tensor, generator: Generator) -> Tensor:
+    """Draw an order in which every beginning has the classes in equal parts, as far as it can."""
+    shuffled = torch.randperm(len(labels), generator=generator)
+    ranks = torch.empty_like(shuffled)
+    for label in labels.unique():
+        mine = (labels[shuffled] == label).nonzero().flatten()
+        ranks[mine] = torch.arange(len(mine))
+    return shuffled[ranks.argsort(stable=True)]
+
+
+def _unit(images: np.ndarray | Sequence[int]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(images)).float() / 255

@@ -1,0 +1,43 @@
+"""The sinusoids of section 4.2: noisy waves whose class is their frequency, give or take."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from augnet import validation
+from augnet.paper.datasets.splits import Samples, Splits
+
+
+def load(
+    seed: int = 0,
+    *,
+    sizes: tuple[int, int, int] = (400, 200, 200),
+    frequencies: Sequence[float] = (2.0, 4.0, 6.0, 8.0),
+    spread: float = 0.5,
+    noise: float = 0.5,
+    duration: float = 10.0,
+    sfreq: float = 100.0,
+) -> Splits:
+    """Make waves (N, 1, T) of unit amplitude, random phase and a frequency near their class's.
+
+    The frequency lies within ± `spread` Hz of one of `frequencies`; white noise of the given
+    standard deviation is added. Classes are even, in random order.
+    """
+    validation.sizes(sizes)
+    generator = Generator().manual_seed(seed)
+    centers = torch.tensor(frequencies)
+    time = torch.arange(round(duration * sfreq)) / sfreq
+
+    def make(size: int) -> Samples:
+        def even() -> Tensor:
+            return torch.rand(size, generator=generator)
+
+        label = torch.arange(size)[torch.randperm(size, generator=generator)] % len(centers)
+        frequency = centers[label] + spread * (2 * even() - 1)
+        phase = 2 * torch.pi * even()
+        wave = torch.sin(2 * torch.pi * frequency[:, None] * time + phase[:, None])
+        wave = wave + noise * torch.randn(wave.shape, generator=generator)
+        return Samples(wave[:, None], label)
+
+    return Splits(*map(make, sizes))

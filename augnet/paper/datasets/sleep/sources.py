@@ -1,0 +1,145 @@
+"""Where nights come from: each source gives the nights of every subject."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from augnet.paper.datasets.sleep.cache import cached_night
+from augnet.paper.datasets.sleep.faults import BadRecordingError, skip
+from augnet.paper.datasets.sleep.recording import Preprocessing, standardize
+from augnet.paper.datasets.sleep.synthetic import Night
+
+Bad: TypeAlias = Literal["refuse", "skip"]
+Nights: TypeAlias = dict[str, Callable[[], Night]]  # by subject, to be read when they are needed
+DREAM = "dream-zhang-wamsley-30s.npz"
+MISSING = (39, 68, 69, 78, 79)  # subjects that Sleep Physionet's age study has not
+
+
+class Files(NamedTuple):
+    """A night's recording and its hypnogram, and whose they are."""
+
+    subject: str
+    recording: Path
+    hypnogram: Path
+
+
+def mass(root: Path, bad: Bad = "refuse") -> list[Files]:
+    """Find the nights of MASS: `01-03-0001 PSG.edf` beside `01-03-0001 Base.edf`."""
+    pairs = [
+        (file.name.removesuffix(" PSG.edf"), file, file.with_name(file.name.replace("PSG", "Base")))
+        for file in sorted(root.rglob("* PSG.edf"))
+    ]
+    return _both(pairs, root, "01-03-0001 PSG.edf and 01-03-0001 Base.edf", bad)
+
+
+def physionet(root: Path, bad: Bad = "refuse") -> list[Files]:
+    """Find the nights of Sleep-EDF: `SC4001E0-PSG.edf` beside `SC4001EC-Hypnogram.edf`."""
+    pairs = []
+    for file in sorted(root.rglob("*-PSG.edf")):
+        hypnograms = sorted(file.parent.glob(f"{file.name[:7]}*-Hypnogram.edf"))
+        absent = file.with_name(f"{file.name[:7]}?-Hypnogram.edf")
+        pairs.append((file.name[:5], file, hypnograms[0] if hypnograms else absent))
+    return _both(pairs, root, "SC4001E0-PSG.edf and SC4001EC-Hypnogram.edf", bad)
+
+
+def fetched(subjects: int, cache: Path) -> list[Files]:
+    """Fetch the first nights of so many subjects of Sleep Physionet through MNE, once."""
+    from mne.datasets.sleep_physionet.age import fetch_data
+
+    chosen = [number for number in range(83) if number not in MISSING][:subjects]
+    try:
+        found = fetch_data(chosen, recording=[1], path=str(cache), on_missing="warn")
+    except OSError as error:
+        raise ValueError(
+            f"Sleep Physionet cannot be fetched ({error}): fetch it elsewhere and name the "
+            "directory by --set data.root=DIR"
+        ) from error
+    return [Files(Path(psg).name[:5], Path(psg), Path(hypnogram)) for psg, hypnogram in found]
+
+
+def _both(
+    pairs: Sequence[tuple[str, Path, Path]], root: Path, expected: str, bad: Bad
+) -> list[Files]:
+    if not pairs:
+        raise ValueError(f"no recordings below {root}, such as {expected}: is data.root right?")
+    found = []
+    for subject, recording, hypnogram in pairs:
+        if hypnogram.exists():
+            found.append(Files(subject, recording, hypnogram))
+            continue
+        error = BadRecordingError(recording, f"has no hypnogram {hypnogram.name} beside it")
+        if bad == "refuse":
+            raise error
+        skip(error)
+    return found
+
+
+def from_files(
+    files: Iterable[Files], how: Preprocessing, cache: Path, bad: Bad = "refuse"
+) -> Nights:
+    """Give the nights of files by subject, all of a subject's as one; bad ones are found out now.
+
+    With `bad="refuse"` the first bad recording ends it all; with "skip" it is left out and named.
+    """
+    nights: dict[str, list[Night]] = {}
+    for subject, recording, hypnogram in files:
+        try:
+            night = cached_night(recording, hypnogram, how, cache)
+        except BadRecordingError as error:
+            if bad == "refuse":
+                raise
+            skip(error)
+        else:
+            nights.setdefault(subject, []).append(night)
+    return {subject: _together(found) for subject, found in nights.items()}
+
+
+def _together(nights: list[Night]) -> Callable[[], Night]:
+    def read() -> Night:
+        return Night(*map(np.concatenate, zip(*nights, strict=True)))
+
+    return read
+
+
+def dream(root: Path, how: Preprocessing, merged: bool = True) -> Nights:
+    """Read the windows of Zhang and Wamsley (2019) that were cut before reports of dreams.
+
+    They are filtered and at 100 Hz already. Of N3 there are five, so N3 is N2 (`merged`), and the
+    classes are W, N1, N2, REM.
+    """
+    file = root if root.suffix == ".npz" else root / DREAM
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            parts: dict[str, Any] = {key: found[key] for key in found.files}
+    except (OSError, ValueError) as error:
+        raise BadRecordingError(file, f"is no readable .npz file ({error})") from None
+    if missing := {"x", "stage", "subject", "channels", "uV_per_step"} - set(parts):
+        raise BadRecordingError(file, f"lacks the arrays {', '.join(sorted(missing))}")
+    names = [str(name) for name in parts["channels"]]
+    for name in (*how.channels, *([how.reference] if how.reference else [])):
+        if name not in names:
+            raise BadRecordingError(file, f"has no channel {name}. There are: {', '.join(names)}")
+    microvolts = parts["x"].astype(np.float32) * np.float32(parts["uV_per_step"])
+    x = microvolts[:, [names.index(name) for name in how.channels]]
+    if how.reference:
+        x = x - microvolts[:, [names.index(how.reference)]]
+    known = np.array([0, 1, 2, 2, -1, 3] if merged else [0, 1, 2, 3, -1, 4])
+    y, subjects = known[parts["stage"].astype(int)], parts["subject"].astype(str)
+
+    def read(subject: str) -> Callable[[], Night]:
+        mine = subjects == subject
+        return lambda: Night(standardize(x[mine], how.standard), y[mine])
+
+    return {str(subject): read(str(subject)) for subject in np.unique(subjects)}
+
+
+def cache_folder(said: str | None) -> Path:
+    """Find where windows are kept: as said, as AUGNET_CACHE says, or in the user's cache."""
+    if said or (said := os.environ.get("AUGNET_CACHE")):
+        return Path(said)
+    import pooch
+
+    return Path(pooch.os_cache("augnet"))

@@ -1,0 +1,89 @@
+"""Methods compared by what they cost: figures 6b and B.10 of the paper."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from augnet.app.style import INK, canvas, color, legend, tidy
+
+COVERAGE = 0.75  # of the folds, as in the paper
+LABELS = {"passes": "passes through the trunk", "seconds": "seconds"}
+
+
+class Curve(NamedTuple):
+    """One fold: what was spent at each point, and the test score that validated best so far."""
+
+    passes: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    test: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> "Curve":
+        """Read the points of a search, in their order."""
+        best: list[tuple[float, float]] = []
+        for row in rows:
+            here = (row["valid"], row["test"])
+            best.append(max(best[-1], here, key=lambda each: each[0]) if best else here)
+        passes, seconds = (np.array([row[key] for row in rows], dtype=float) for key in LABELS)
+        return cls(passes, seconds, np.array([test for _, test in best]))
+
+
+def at(curve: Curve, passes: float) -> float:
+    """Interpolate the score at a budget of passes, as the paper does; NaN before the first."""
+    return float(np.interp(passes, curve.passes, curve.test, left=np.nan))
+
+
+def against(curves: Mapping[str, Mapping[int, Curve]], cost: str, metric: str) -> Figure | None:
+    """Draw the score of every method against what it cost, on a logarithmic axis."""
+    if not curves:
+        return None
+    figure = canvas(3.6)
+    axis = figure.subplots()
+    for number, (method, seeds) in enumerate(curves.items()):
+        mine = [(np.asarray(getattr(curve, cost)), curve.test) for curve in seeds.values()]
+        # From where all folds have a score to where the first of them ends.
+        low, high = max(c[0] for c, _ in mine), min(c[-1] for c, _ in mine)
+        grid = np.geomspace(max(low, 1e-9), max(high, low, 1e-9), 60)
+        table = np.array([np.interp(grid, costs, test) for costs, test in mine])
+        tail = (1 - COVERAGE) / 2
+        bottom, top = np.quantile(table, [tail, 1 - tail], axis=0)
+        tint = color(number)
+        alone = {"marker": "o", "ls": ""} if low >= high else {}
+        axis.plot(grid, np.median(table, axis=0), lw=2, color=tint, label=method, **alone)  # type: ignore[arg-type]
+        axis.fill_between(grid, bottom, top, color=tint, alpha=0.12, lw=0)
+    axis.set_xscale("log")
+    axis.set_xlabel(LABELS[cost])
+    axis.set_ylabel(f"test {metric}")
+    tidy(axis)
+    legend(figure, axis)
+    return figure
+
+
+def improvement(
+    curves: Mapping[str, Mapping[int, Curve]], over: str, budget: float, metric: str
+) -> Figure | None:
+    """Draw by how much each method is better than one of them, fold by fold, at a budget."""
+    if over not in curves:
+        return None
+    gains: dict[str, list[float]] = {}
+    for method, seeds in curves.items():
+        common = sorted(set(seeds) & set(curves[over])) if method != over else []
+        found = [at(seeds[seed], budget) - at(curves[over][seed], budget) for seed in common]
+        if known := [gain for gain in found if np.isfinite(gain)]:
+            gains[method] = known
+    if not gains:
+        return None
+    figure = canvas(0.9 + 0.35 * len(gains))
+    axis = figure.subplots()
+    axis.axvline(0, color=INK, lw=1, ls=":")
+    for row, values in enumerate(gains.values()):
+        axis.plot(values, [row] * len(values), "o", color=color(row), alpha=0.6, ms=6)
+        axis.plot([np.median(values)], [row], "|", color=INK, ms=16, mew=2)
+    axis.set_yticks(range(len(gains)), list(gains))
+    axis.invert_yaxis()
+    axis.set_xlabel(f"test {metric}, less that of {over}")
+    tidy(axis)
+    return figure

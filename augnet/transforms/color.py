@@ -1,0 +1,278 @@
+"""Transforms that change what pixels look like, on images in [0, 1]."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from augnet.transforms.base import (
+    COLOR_IMAGES,
+    IMAGES,
+    Bernoulli,
+    Domain,
+    Magnitude,
+    Noise,
+    Signed,
+    Transform,
+    Unsigned,
+    per_sample,
+    spread,
+)
+from augnet.transforms.noise import uniform
+from augnet.transforms.relax import straight_through, window
+
+LUMA = (0.299, 0.587, 0.114)  # ITU-R 601-2, as Pillow converts to gray
+LEVELS = 255
+
+
+@dataclass(frozen=True)
+class Enhance(Signed):
+    """Go away from a plainer image, or towards it if negative: x + s (x − plainer)."""
+
+    limit: float = 0.9
+
+    unit: ClassVar[str] = "of the contrast with a plainer image"
+    domain: ClassVar[Domain] = IMAGES
+
+    def plainer(self, x: Tensor) -> Tensor:
+        """Give the image at strength −1: black, unless a subclass says otherwise."""
+        return torch.zeros_like(x)
+
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Extrapolate from the plainer image, within the range of pixels."""
+        return _within_range(x + spread(strength, x) * (x - self.plainer(x)), x)
+
+
+@dataclass(frozen=True)
+class Brightness(Enhance):
+    """Make images brighter or darker by up to ±limit of their own brightness."""
+
+    unit: ClassVar[str] = "of the brightness"
+
+
+@dataclass(frozen=True)
+class Contrast(Enhance):
+    """Move pixels away from the image's mean gray or towards it."""
+
+    unit: ClassVar[str] = "of the contrast"
+
+    def plainer(self, x: Tensor) -> Tensor:
+        """Give an even gray."""
+        return _luma(x).mean((1, 2, 3), keepdim=True)
+
+
+@dataclass(frozen=True)
+class Saturation(Enhance):
+    """Make colors stronger or paler."""
+
+    unit: ClassVar[str] = "of the saturation"
+    domain: ClassVar[Domain] = COLOR_IMAGES
+
+    def plainer(self, x: Tensor) -> Tensor:
+        """Give the image in grays."""
+        return _luma(x)
+
+
+@dataclass(frozen=True)
+class Sharpness(Enhance):
+    """Sharpen images or smooth them; their outermost pixels stay as they are."""
+
+    unit: ClassVar[str] = "of the sharpness"
+
+    def plainer(self, x: Tensor) -> Tensor:
+        """Give the image smoothed by a 3×3 kernel."""
+        if min(x.shape[-2:]) < 3:
+            return x
+        kernel = x.new_ones(1, 1, 3, 3) / 13
+        kernel[..., 1, 1] = 5 / 13
+        flat = x.reshape(-1, 1, *x.shape[-2:])
+        smooth = F.conv2d(flat, kernel).reshape(*x.shape[:-2], x.shape[-2] - 2, x.shape[-1] - 2)
+        inside = F.pad(torch.ones_like(smooth), (1, 1, 1, 1)).bool()
+        return torch.where(inside, F.pad(smooth, (1, 1, 1, 1)), x)
+
+
+@dataclass(frozen=True)
+class Hue(Signed):
+    """Turn the color wheel by an angle within ±limit degrees."""
+
+    limit: float = 180.0
+
+    unit: ClassVar[str] = "degrees"
+    domain: ClassVar[Domain] = COLOR_IMAGES
+    bounds: ClassVar[tuple[float, float]] = (0.0, 180.0)
+
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Add what the turn changes, so that no turn changes nothing."""
+        high, low = x.amax(1), x.amin(1)
+        chroma = high - low
+        red, green, blue = x.unbind(1)
+        divisor = torch.where(chroma > 0, chroma, 1.0)
+        sextant = torch.where(
+            high == red,
+            (green - blue) / divisor,
+            torch.where(high == green, (blue - red) / divisor + 2, (red - green) / divisor + 4),
+        )
+        turned = sextant + spread(strength, chroma) / 60
+        return x + (_wheel(turned, chroma) - _wheel(sextant, chroma))
+
+
+@dataclass(frozen=True)
+class Solarize(Unsigned):
+    """Invert pixels above a threshold, which comes down from white by up to limit."""
+
+    limit: float = 1.0
+
+    unit: ClassVar[str] = "of the range below white"
+    domain: ClassVar[Domain] = IMAGES
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"exact gradient": "a threshold is a step: its gradient is that of a soft step"}
+    )
+
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Invert by a hard step, with the gradient of a soft one in its depth."""
+        depth = spread(strength, x)
+        above = x.detach() - (1 - depth)
+        inverted = torch.where((above >= 0) & (depth > 0), 1 - x, x)
+        soft = torch.sigmoid(20 * above) * (1 - 2 * x.detach())
+        return inverted + (soft - soft.detach())
+
+
+@dataclass(frozen=True)
+class Posterize(Unsigned):
+    """Drop up to limit of the eight bits of a pixel; fractions of a bit are steps in between."""
+
+    limit: float = 4.0
+
+    unit: ClassVar[str] = "bits"
+    domain: ClassVar[Domain] = IMAGES
+    bounds: ClassVar[tuple[float, float]] = (0.0, 8.0)
+    exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"exact gradient": "rounding is flat: its gradient is that of a blend"}
+    )
+
+    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Round down; the gradient is that of going straight to the rounded image."""
+        bits = spread(strength, x)
+        rounded = torch.where(bits > 0, self._rounded(x, bits), x)
+        # Below one bit there is next to nothing to see, so that is where the blend looks.
+        far = bits.detach().clamp(min=1)
+        towards = (self._rounded(x, far) - x).detach()
+        return straight_through(rounded, x + bits / far * towards)
+
+    @staticmethod
+    def _rounded(x: Tensor, bits: Tensor) -> Tensor:
+        return ((x * LEVELS).round() / 2**bits).floor() * 2**bits / LEVELS
+
+
+@dataclass(frozen=True)
+class Invert(Bernoulli):
+    """Turn images into their negatives."""
+
+    domain: ClassVar[Domain] = IMAGES
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Exchange black and white."""
+        return 1 - x
+
+
+@dataclass(frozen=True)
+class Gray(Bernoulli):
+    """Take the color away."""
+
+    limit: float = 1.0
+
+    domain: ClassVar[Domain] = COLOR_IMAGES
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Give all channels the luma."""
+        return _luma(x).expand_as(x)
+
+
+@dataclass(frozen=True)
+class Autocontrast(Bernoulli):
+    """Stretch each channel to the full range; an even channel stays as it is."""
+
+    limit: float = 1.0
+
+    domain: ClassVar[Domain] = IMAGES
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Map the darkest pixel to black and the brightest to white."""
+        low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
+        width = high - low
+        uneven = width >= 1 / LEVELS  # less is rounding, not contrast
+        return torch.where(uneven, (x - low) / torch.where(uneven, width, 1.0), x)
+
+
+@dataclass(frozen=True)
+class Equalize(Bernoulli):
+    """Even out the histogram of each channel, on 256 levels."""
+
+    limit: float = 1.0
+
+    domain: ClassVar[Domain] = IMAGES
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Look each pixel up in its channel's cumulative histogram; straight through to x."""
+        level = (x * LEVELS).round().clamp(0, LEVELS).long().flatten(2)
+        counts = x.new_zeros(*x.shape[:2], LEVELS + 1)
+        counts = counts.scatter_add(2, level, torch.ones_like(level, dtype=x.dtype))
+        brightest = counts.gather(2, level.amax(2, keepdim=True))
+        step = ((counts.sum(2, keepdim=True) - brightest) / LEVELS).floor()
+        below = counts.cumsum(2) - counts
+        table = ((below + (step / 2).floor()) / step.clamp(min=1)).floor().clamp(max=LEVELS)
+        looked_up = table.gather(2, level).view_as(x) / LEVELS
+        return straight_through(torch.where(step[..., None] > 0, looked_up, x), x)
+
+
+@dataclass(frozen=True)
+class Cutout(Transform):
+    """Black out a box of up to limit of the width and the height, anywhere in the image."""
+
+    limit: float = 0.5
+
+    unit: ClassVar[str] = "of the side"
+    domain: ClassVar[Domain] = IMAGES
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+        """Draw where the box lies, from one end of the free space to the other."""
+        return uniform(x, (x.shape[0], 2), generator)
+
+    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+        """Multiply by one minus a box with soft edges, one pixel wide."""
+        side = self.strength(per_sample(magnitude, x))
+        box = spread(torch.ones_like(side), x)
+        for axis, place in zip((-2, -1), noise.unbind(1), strict=True):
+            size = x.shape[axis]
+            position = torch.arange(size, dtype=x.dtype, device=x.device) + 0.5
+            start, length = place * (1 - side) * size, side * size
+            edge = window(position, start[:, None], length[:, None], sharpness=4.0)
+            box = box * (edge[:, None, :, None] if axis == -2 else edge[:, None, None, :])
+        return x * (1 - box)
+
+
+def _within_range(y: Tensor, x: Tensor) -> Tensor:
+    """Clamp to [0, 1], or to where the input itself was if that is outside."""
+    x = x.detach()
+    return y.clamp(min=x.clamp(max=0), max=x.clamp(min=1))
+
+
+def _luma(x: Tensor) -> Tensor:
+    """Give the luma of color images, the mean of any other number of channels."""
+    if x.shape[1] != 3:
+        return x.mean(1, keepdim=True)
+    red, green, blue = x.split(1, dim=1)
+    return LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue
+
+
+def _wheel(sextant: Tensor, chroma: Tensor) -> Tensor:
+    """Give the colors of hues, in sixths of a turn, below the brightest channel."""
+    offsets = torch.arange(5, 0, -2, dtype=chroma.dtype, device=chroma.device)
+    k = (offsets[:, None, None] + sextant[:, None]) % 6
+    return -chroma[:, None] * torch.minimum(k, 4 - k).clamp(0, 1)

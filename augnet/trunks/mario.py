@@ -1,0 +1,26 @@
+"""The convolutional network of the Mario-Iggy experiment (table A.1)."""
+
+from torch import nn
+
+
+def conv_block(inputs: int, outputs: int) -> list[nn.Module]:
+    """Convolve, normalize and rectify, keeping the size of the image."""
+    return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
+
+
+class MarioCNN(nn.Sequential):
+    """Four convolutions of 32, 64, 128 and 256 filters and a linear layer, for 32×32 images."""
+
+    def __init__(self, classes: int = 4, channels: int = 3, width: int = 32) -> None:
+        super().__init__(
+            *conv_block(channels, width),
+            *conv_block(width, 2 * width),
+            nn.MaxPool2d(2),
+            *conv_block(2 * width, 4 * width),
+            nn.MaxPool2d(2),
+            *conv_block(4 * width, 8 * width),
+            nn.MaxPool2d(2),
+            nn.MaxPool2d(4, stride=1),
+            nn.Flatten(),
+            nn.Linear(8 * width, classes),
+        )

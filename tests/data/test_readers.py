@@ -1,0 +1,436 @@
+"""Data of one's own: what is read, how, and what becomes of all that can be wrong with it."""
+
+import csv
+import os
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.numpy import save_file
+
+from augnet.data import DataError, read, split
+from augnet.data.collection import encode, some
+
+
+def draw(path, color=(200, 30, 60), size=(20, 16), mode="RGB", **how):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, color).convert(mode).save(path, **how)
+    return path
+
+
+def pets(root, count=8, **how):
+    for number in range(count):
+        draw(root / "cat" / f"{number}.png", (200, 30, 10 * number), **how)
+        draw(root / "dog" / "young" / f"{number}.jpg", (20, 130, 10 * number), **how)
+    return root
+
+
+# Images
+
+
+def test_a_folder_of_images_has_classes_by_its_folders(tmp_path):
+    found = read(pets(tmp_path))
+    assert found.classes == ("cat", "dog")
+    assert tuple(found.x.shape) == (16, 3, 16, 20)
+    assert found.x.dtype == torch.uint8
+    assert found.y.tolist() == [0] * 8 + [1] * 8
+    assert found.names[0] == "cat/0.png"
+    assert found.x[3, :, 0, 0].tolist() == [200, 30, 30]
+    assert list(found.account) == []
+    again = read(tmp_path / "dog", found.reading, labeled=False)
+    assert again.y is None
+    assert again.x.equal(found.x[8:])
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "gif", "tif", "webp", "ppm"])
+def test_any_format_is_read(tmp_path, suffix):
+    for name in ("a", "b"):
+        draw(tmp_path / name / f"1.{suffix}", (250, 250, 250))
+    found = read(tmp_path)
+    assert found.x.float().mean() > 240
+
+
+def test_mixed_sizes_are_resized_with_a_note(tmp_path):
+    pets(tmp_path)
+    draw(tmp_path / "cat" / "large.png", size=(400, 300))
+    found = read(tmp_path)
+    assert found.reading.shape == (3, 16, 20)
+    assert any("mixed sizes were resized to 16 × 20" in note for note in found.account)
+    assert read(tmp_path, size=10).reading.shape == (3, 8, 10)
+    large = pets(tmp_path / "large", size=(640, 320))
+    assert read(large).reading.shape == (3, 32, 64)
+
+
+def test_gray_deep_and_transparent_images_are_read(tmp_path):
+    draw(tmp_path / "a" / "1.png", (100, 100, 100), mode="L")
+    deep = tmp_path / "b" / "1.png"
+    deep.parent.mkdir()
+    Image.fromarray(np.full((16, 20), 100 * 257, dtype=np.uint16)).save(deep)
+    found = read(tmp_path)
+    assert found.reading.mode == "L"
+    assert (found.x.float() - 100).abs().max() <= 1
+    draw(tmp_path / "c" / "1.png", mode="RGBA")
+    draw(tmp_path / "c" / "2.gif", mode="P")
+    assert read(tmp_path).reading.mode == "RGB"
+
+
+def test_photographs_are_turned_upright(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for name in "ab":
+        draw(tmp_path / name / "1.jpg", size=(20, 20), exif=exif)
+        image = Image.new("L", (20, 20), 0)
+        image.paste(255, (0, 0, 20, 10))  # the top, which the tag turns to the right
+        image.save(tmp_path / name / "1.jpg", exif=exif)
+    found = read(tmp_path).x[0, 0].float()
+    assert found[:, 12:].mean() > 240
+    assert found[:, :8].mean() < 15
+
+
+def test_what_cannot_be_read_is_counted_with_the_reason(tmp_path):
+    pets(tmp_path)
+    (tmp_path / "cat" / "empty.png").touch()
+    (tmp_path / "cat" / "text.png").write_text("not an image")
+    whole = (tmp_path / "cat" / "0.png").read_bytes()
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "cat" / "half.png")
+    half = (tmp_path / "cat" / "half.png").read_bytes()
+    (tmp_path / "cat" / "half.png").write_bytes(half[: len(half) // 2])
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "stray.png").write_bytes(whole)
+    (tmp_path / "cat" / ".hidden.png").write_bytes(whole)
+    (tmp_path / "cat" / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    found = read(tmp_path)
+    assert len(found) == 16
+    assert found.account.counts == {
+        "not named like an image": 1,
+        "not in a folder of a class": 1,
+        "hidden files": 1,
+        "not an image inside, or empty": 2,
+        "damaged": 2,
+    }
+    assert len(found.account) == 7
+    assert "skipped 2: damaged (such as" in str(found.account)
+
+
+def test_programs_of_other_makers_are_never_called(tmp_path):
+    pets(tmp_path)
+    text = "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n"
+    (tmp_path / "cat" / "script.eps").write_text(text)
+    assert read(tmp_path).account.counts == {"not an image inside, or empty": 1}
+
+
+def test_an_image_bomb_is_left_alone(tmp_path):
+    pets(tmp_path)
+    for name, size in (("bomb", (10_000, 9_500)), ("large", (8_200, 8_000))):
+        Image.new("1", size).save(tmp_path / "cat" / f"{name}.png")
+    begun = time.monotonic()
+    found = read(tmp_path)
+    assert time.monotonic() - begun < 20
+    assert found.account.counts == {"too many pixels: an image bomb?": 2}
+
+
+def test_links_in_a_circle_end(tmp_path):
+    pets(tmp_path)
+    (tmp_path / "cat" / "again").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "dog" / "self").symlink_to(tmp_path / "dog", target_is_directory=True)
+    found = read(tmp_path)
+    assert len(found) == 16
+    assert found.account.counts == {"a folder that was read already: a link in a circle?": 2}
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_hundred_thousand_files_take_seconds_and_little_memory(tmp_path, count):
+    for name in "ab":
+        first = draw(tmp_path / name / "0.png", size=(4, 4))
+        for number in range(1, count // 2):
+            os.link(first, tmp_path / name / f"{number}.png")
+    begun = time.process_time()
+    found = read(tmp_path, most=600)
+    assert time.process_time() - begun < 20
+    assert found.y.bincount().tolist() == [300, 300]
+    assert any(f"600 of {count} images were drawn" in note for note in found.account)
+
+
+def test_folders_that_mean_something_else_are_refused(tmp_path):
+    with pytest.raises(DataError, match="no images"):
+        read(tmp_path)
+    pets(tmp_path / "train")
+    pets(tmp_path / "test")
+    with pytest.raises(DataError, match="split into test, train: give one of them"):
+        read(tmp_path)
+    with pytest.raises(DataError, match="does not exist"):
+        read(tmp_path / "nothing")
+    (tmp_path / "data.xlsx").touch()
+    with pytest.raises(DataError, match="none of what is read"):
+        read(tmp_path / "data.xlsx")
+    with pytest.raises(DataError, match="--sfreq is not for"):
+        read(tmp_path / "train", sfreq=100.0)
+
+
+def test_images_without_pillow_are_refused(tmp_path, monkeypatch):
+    pets(tmp_path)
+    for name in ("images", "tables"):
+        monkeypatch.delitem(sys.modules, f"augnet.data.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(DataError, match="takes Pillow"):
+        read(tmp_path)
+
+
+# Tables
+
+
+def rows(root, header, lines):
+    path = root / "table.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *lines])
+    return path
+
+
+def test_a_table_names_images_and_labels(tmp_path):
+    pets(tmp_path)
+    lines = [(f"cat/{n}.png", "meow") for n in range(8)]
+    lines += [(f"dog/young/{n}.jpg", "woof") for n in range(8)]
+    lines += [("cat/9.png", "meow"), ("", "meow"), ("cat/1.png", "")]
+    found = read(rows(tmp_path, ("Path", "Label"), lines))
+    assert found.classes == ("meow", "woof")
+    assert len(found) == 16
+    assert sorted(found.account.counts.values()) == [1, 1, 1]
+    named = read(rows(tmp_path, ("image", "sound"), lines[:16]), column="sound")
+    assert named.x.equal(found.x)
+    numbers = [(f"cat/{n}.png", n / 2) for n in range(8)]
+    values = read(rows(tmp_path, ("image", "y"), numbers))
+    assert values.classes == ()
+    assert values.y.tolist() == [n / 2 for n in range(8)]
+    with pytest.raises(DataError, match="has the columns a, b; expected path or"):
+        read(rows(tmp_path, ("a", "b"), lines))
+    with pytest.raises(DataError, match="names no file that is there"):
+        read(rows(tmp_path, ("path", "label"), [("x.png", "1")]))
+
+
+def test_a_parquet_table_is_read(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    pets(tmp_path)
+    paths = [f"cat/{n}.png" for n in range(8)]
+    table = arrow.table({"path": paths, "label": [n % 2 for n in range(8)]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet")
+    assert found.classes == ("0", "1")
+    (tmp_path / "bad.parquet").write_bytes(b"nothing")
+    with pytest.raises(DataError, match="no Parquet"):
+        read(tmp_path / "bad.parquet")
+
+
+# Arrays
+
+
+def test_arrays_of_all_kinds_are_read(tmp_path):
+    dice = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    for x, kind in (
+        (dice.normal(size=(30, 5)), "vectors"),
+        (dice.normal(size=(30, 2, 64)), "signals"),
+        (dice.random((30, 3, 8, 8)), "images"),
+    ):
+        np.savez(tmp_path / "d.npz", x=x, y=y)
+        found = read(tmp_path / "d.npz")
+        assert found.reading.kind == kind
+        assert np.allclose(found.x.numpy(), x)
+        assert found.classes == ("0", "1", "2")
+        np.save(tmp_path / "x.npy", x)
+        np.save(tmp_path / "y.npy", y)
+        assert read(tmp_path / "x.npy").x.equal(found.x)
+        save_file({"x": x, "y": y}, tmp_path / "d.safetensors")
+        assert read(tmp_path / "d.safetensors").x.equal(found.x)
+    last = (dice.random((30, 8, 9, 3)) * 255).astype(np.uint8)
+    np.savez(tmp_path / "d.npz", X=last, y=y.astype(float))
+    found = read(tmp_path / "d.npz")
+    assert found.reading.shape == (3, 8, 9)
+    assert found.x.dtype == torch.uint8
+    np.savez(tmp_path / "d.npz", x=last[..., 0], y=y + 0.5)
+    found = read(tmp_path / "d.npz")
+    assert found.reading.shape == (1, 8, 9)
+    assert found.classes == ()
+    assert read(tmp_path / "d.npz", found.reading, labeled=False).x.equal(found.x)
+
+
+def test_nothing_is_ever_unpickled(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "sprung"),))
+
+    trap = np.array([Trap(), Trap()], dtype=object)
+    np.savez(tmp_path / "d.npz", x=trap, y=np.arange(2))
+    np.save(tmp_path / "x.npy", trap)
+    np.save(tmp_path / "y.npy", np.arange(2))
+    for name in ("d.npz", "x.npy"):
+        with pytest.raises(DataError, match="could run anything"):
+            read(tmp_path / name)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_arrays_that_do_not_fit_are_refused(tmp_path):
+    path = tmp_path / "d.npz"
+
+    def refused(said, **given):
+        np.savez(path, **given)
+        with pytest.raises(DataError, match=said):
+            read(path)
+
+    refused("has the arrays x; expected x and y", x=np.zeros((4, 2)))
+    refused("4 samples in x and 3 labels", x=np.zeros((4, 2)), y=np.zeros(3))
+    refused("array of numbers", x=np.array(["a"]), y=np.zeros(1))
+    refused("no samples", x=np.zeros((0, 2)), y=np.zeros(0))
+    refused("vectors .* or images", x=np.zeros((4, 2, 2, 2, 2)), y=np.arange(4))
+    np.savez(path, x=np.zeros((4, 2, 40)), y=np.arange(4))
+    with pytest.raises(DataError, match="3 channels are named; signals have 2"):
+        read(path, channels=("a", "b", "c"))
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(DataError, match="truncated"):
+        read(path)
+    np.save(tmp_path / "only_x.npy", np.zeros((4, 2)))
+    with pytest.raises(DataError, match="no labels beside it"):
+        read(tmp_path / "only_x.npy")
+
+
+def test_signals_with_nan_are_counted(tmp_path):
+    x = np.random.default_rng(0).normal(size=(30, 2, 64))
+    x[4, 0, 3], x[7, 1, 0] = np.nan, np.inf
+    np.savez(tmp_path / "d.npz", x=x, y=np.arange(30) % 2)
+    found = read(tmp_path / "d.npz")
+    assert len(found) == 28
+    assert found.account.counts == {"NaN or infinite values": 2}
+    assert "such as 4" in str(found.account)
+    np.savez(tmp_path / "d.npz", x=x * np.nan, y=np.arange(30) % 2)
+    with pytest.raises(DataError, match="all 30 samples"):
+        read(tmp_path / "d.npz")
+
+
+# Recordings
+
+
+def recording(path, marks, seconds=60, sfreq=100.0, channels=("C3", "C4")):
+    mne = pytest.importorskip("mne")
+    info = mne.create_info(list(channels), sfreq, "eeg")
+    data = np.arange(seconds * sfreq) / 1e8 + np.zeros((len(channels), 1))
+    raw = mne.io.RawArray(data, info, verbose="error")
+    raw.set_annotations(mne.Annotations(*zip(*marks, strict=True)) if marks else None)
+    raw.save(path, verbose="error")
+    return path
+
+
+STAGES = [(5.0 * n, 5.0, "wake" if n % 2 else "sleep") for n in range(12)]
+
+
+def test_recordings_become_windows(tmp_path):
+    path = recording(tmp_path / "one_raw.fif", [*STAGES, (3.0, 2.0, "BAD_blink"), (1.0, 1.0, "x")])
+    found = read(path)
+    assert found.reading.shape == (2, 500)
+    assert (found.reading.sfreq, found.reading.window) == (100.0, 5.0)
+    assert found.reading.channels == ("C3", "C4")
+    assert found.classes == ("sleep", "wake")
+    assert found.account.counts == {"annotations shorter than a window": 1}
+    assert torch.allclose(found.x[2, 0, 0], torch.tensor(1000 / 1e8))
+    half = read(path, window=2.5, channels=("C4",))
+    assert tuple(half.x.shape) == (24, 1, 250)
+    plain = read(path, found.reading, labeled=False)
+    assert len(plain) == 12
+    assert plain.names[1] == "one_raw.fif at 5 s"
+
+
+def test_events_without_duration_and_other_rates(tmp_path):
+    events = [(2.0 * n + 1.5, 0.0, "left" if n % 2 else "right") for n in range(30)]
+    recording(tmp_path / "a_raw.fif", events)
+    recording(tmp_path / "b_raw.fif", events, sfreq=50.0)
+    recording(tmp_path / "c_raw.fif", events, channels=("O1", "O2"))
+    recording(tmp_path / "d_raw.fif", [])
+    (tmp_path / "e.edf").write_bytes(b"0       not really")
+    found = read(tmp_path)
+    assert len(found) == 2 * 30 - 2
+    assert found.account.counts == {
+        "windows that reach beyond their recording": 2,
+        "recordings that lack channels": 1,
+        "recordings without annotations": 1,
+        "recordings that cannot be read": 1,
+    }
+    assert any("resampled to 100 Hz" in note for note in found.account)
+    learned, tested = split(found)
+    assert not set(learned.groups.tolist()) & set(tested.groups.tolist())
+
+
+def test_recordings_without_annotations_are_labeled_by_their_folders(tmp_path):
+    for name in ("rest", "task"):
+        (tmp_path / name).mkdir()
+        recording(tmp_path / name / "a_raw.fif", [], seconds=40)
+    found = read(tmp_path, window=4)
+    assert found.classes == ("rest", "task")
+    assert found.y.bincount().tolist() == [10, 10]
+    assert "recordings have no annotations: they are labeled by their folders" in found.account
+    with pytest.raises(DataError, match="annotations, or one sub-folder per class"):
+        read(tmp_path / "rest")
+    recording(tmp_path / "task" / "b_raw.fif", STAGES)  # which speaks for itself
+    assert read(tmp_path).classes == ("sleep", "wake")
+
+
+# Labels and splits
+
+
+def test_labels_become_classes_or_values():
+    assert encode(["b", "a", "b"])[1] == ("a", "b")
+    assert encode(["10", "9", "10"])[1] == ("9", "10")
+    assert encode([0.5, 1.0])[1] == ()
+    assert encode(["0.5", "1"])[0].tolist() == [0.5, 1.0]
+    assert encode([1, 2], "values")[0].dtype == torch.float32
+    assert encode([True, False])[1] == ("False", "True")
+    with pytest.raises(DataError, match="too many"):
+        encode([str(n) for n in range(1001)])
+    with pytest.raises(DataError, match="values are numbers"):
+        encode(["a"], "values")
+    with pytest.raises(DataError, match="argmax"):
+        encode(np.eye(3), "classes")
+
+
+def test_some_are_drawn_evenly():
+    y = torch.tensor([0] * 90 + [1] * 10)
+    rows = some(y, 100, 20, seed=0)
+    assert y[rows].bincount().tolist() == [10, 10]
+    assert rows.equal(some(y, 100, 20, seed=0))
+    assert not rows.equal(some(y, 100, 20, seed=1))
+
+
+def collection(tmp_path, y):
+    np.savez(tmp_path / "d.npz", x=np.random.default_rng(0).normal(size=(len(y), 3)), y=y)
+    return read(tmp_path / "d.npz")
+
+
+def test_a_fifth_of_each_class_is_set_aside(tmp_path):
+    learned, tested = split(collection(tmp_path, np.arange(100) % 4))
+    assert learned.y.bincount().tolist() == [20] * 4
+    assert tested.y.bincount().tolist() == [5] * 4
+    assert not set(learned.names) & set(tested.names)
+
+
+def test_rare_classes_are_left_out_and_counted(tmp_path):
+    found = collection(tmp_path, np.array(["a"] * 20 + ["b"] * 2 + ["c"] * 20))
+    learned, _ = split(found)
+    assert learned.classes == ("a", "c")
+    assert learned.y.unique().tolist() == [0, 1]
+    assert found.account.counts == {"samples of classes with fewer than 6 of them": 2}
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (np.repeat(np.arange(20), 2), "at least two classes of at least 6"),
+        (np.zeros(50), "at least two classes"),
+        (np.arange(20) % 2, "too few to learn from"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(tmp_path, y, said):
+    with pytest.raises(DataError, match=said):
+        split(collection(tmp_path, y))

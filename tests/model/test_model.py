@@ -1,0 +1,196 @@
+"""A model is the same after a journey through a file, and a bad file is refused with a reason."""
+
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from specimens import CHANNELS, specimen
+from torch import Generator, nn
+
+from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule, AugNet, identity
+from augnet.data.reading import Reading
+from augnet.learn.inputs import Scaled
+from augnet.learn.result import Invariance
+from augnet.model import Model, ModelError, load, read_header, save
+from augnet.model.header import table
+from augnet.transforms import Rotate, SignFlip, build_transforms
+from augnet.trunks.small import default_trunk
+
+
+def made(*transforms, shape=(1, 12, 12), classes=("cat", "dog"), **said):
+    torch.manual_seed(0)
+    augment = identity
+    if transforms:
+        augment = AugmentationModule([AugmentationLayer(t, magnitude=0.3) for t in transforms])
+    trunk = default_trunk(shape, len(classes))
+    net = AugNet(augment, trunk, copies=3, sampling="stratified").eval()
+    return Model.of(net, shape, classes=classes, **said)
+
+
+def rewritten(path, change):
+    """Change the header of a file."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        header = json.loads(file.metadata()["augnet"])
+    header, tensors = change(header, tensors) or (header, tensors)
+    save_file(tensors, path, {"augnet": json.dumps(header)})
+
+
+def test_a_model_predicts_the_same_from_its_file(tmp_path):
+    answers = (Invariance(Rotate(90.0), "within", 27.0, (25.0, 29.0)),)
+    reading = Reading(kind="images", shape=(1, 12, 12), scale=(255.0,), mode="L")
+    model = made(Rotate(90.0), answers=answers, reading=reading, settings={"seed": 3})
+    x = torch.randint(0, 256, (5, 1, 12, 12), dtype=torch.uint8)
+    path = save(model, tmp_path / "model.safetensors")
+    again = load(path)
+    assert again.outputs(x, seed=1).equal(model.outputs(x, seed=1))
+    assert again.header == model.header == read_header(path)
+    assert (again.net.meaning, again.net.sampling) == ("logits", "stratified")
+    every = again.predict(x, tolerance=0.0, seed=1)
+    assert every.output.allclose(model.outputs(x, seed=1))
+    assert again.invariances == answers
+    assert load(tmp_path).header == model.header  # the directory will do
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_every_transform_survives_as_a_table(name):
+    given = specimen(name)
+    written = json.loads(json.dumps(table(given)))
+    assert build_transforms([written]) == [given]
+
+
+def test_values_and_double_precision_survive(tmp_path):
+    trunk = Scaled(default_trunk((4,), 1), torch.tensor(5.0), torch.tensor(2.0))
+    net = AugNet(AugmentationModule([AugmentationLayer(SignFlip())]), trunk, "values").double()
+    model = Model.of(net.eval(), (4,))
+    again = load(save(model, tmp_path / "m"))
+    assert again.header.values == ()
+    x = torch.randn(3, 4, dtype=torch.float64)
+    dice = [Generator().manual_seed(0) for _ in range(2)]
+    assert again.net(x, dice[0]).equal(net(x, dice[1]))
+
+
+def test_a_net_without_transforms_survives(tmp_path):
+    model = made()
+    assert load(save(model, tmp_path / "m")).net.augment is identity
+
+
+class Own(nn.Sequential):
+    """A trunk of one's own."""
+
+    def __init__(self, shape, outputs):
+        super().__init__(nn.Flatten(), nn.Linear(torch.Size(shape).numel(), outputs))
+
+
+def test_a_trunk_of_ones_own_is_given_not_imported(tmp_path):
+    net = AugNet(identity, Own((4,), 2)).eval()
+    model = Model.of(net, (4,), trunk="no_such_module:Own", classes=("a", "b"))
+    path = save(model, tmp_path / "m")
+    with pytest.raises(ModelError, match="give it yourself"):
+        load(path)
+    again = load(path, Own((4,), 2))
+    x = torch.randn(3, 4)
+    assert again.outputs(x).equal(model.outputs(x))
+
+
+def newer(header, tensors):
+    header["schema_version"] = 99
+
+
+def other_transform(header, tensors):
+    header["layers"][0]["transforms"][0]["transform"] = "rotated"
+
+
+def other_key(header, tensors):
+    header["layers"][0]["transforms"][0]["wobble"] = 1
+
+
+def more_transforms(header, tensors):
+    header["layers"][0]["transforms"].append({"name": "sign_flip"})
+
+
+def huge(header, tensors):
+    header["shape"] = [10**9]
+
+
+def no_classes(header, tensors):
+    header["classes"] = []
+
+
+def strange(header, tensors):
+    header["surprise"] = 1
+
+
+def lost(header, tensors):
+    del tensors["trunk.0.weight"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (newer, "upgrade augnet"),
+        (other_transform, "did you mean 'rotate'"),
+        (other_key, "wobble"),
+        (more_transforms, "augment.layers.0.logits is \\(1,\\) instead of \\(2,\\)"),
+        (huge, "other tensors"),
+        (no_classes, "neither classes nor values"),
+        (strange, "surprise"),
+        (lost, "trunk.0.weight is missing"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_with_a_reason(tmp_path, change, said):
+    path = save(made(Rotate()), tmp_path / "m")
+    rewritten(path, change)
+    with pytest.raises(ModelError, match=said):
+        load(path)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, -10])
+def test_a_truncated_file_is_refused(tmp_path, kept):
+    path = save(made(Rotate()), tmp_path / "m")
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ModelError, match="truncated"):
+        load(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    save_file({"a": torch.zeros(1)}, tmp_path / "plain")
+    with pytest.raises(ModelError, match="no augnet model"):
+        load(tmp_path / "plain")
+    with pytest.raises(ModelError, match="does not exist"):
+        load(tmp_path / "nothing")
+    with pytest.raises(ModelError, match="has augnet learn finished"):
+        load(tmp_path)
+    torch.save({"a": 1}, tmp_path / "pickle")  # which is never unpickled
+    with pytest.raises(ModelError, match="no safetensors"):
+        load(tmp_path / "pickle")
+
+
+def test_nothing_is_left_behind_if_writing_fails(tmp_path, monkeypatch):
+    path = save(made(Rotate()), tmp_path / "m")
+    before = path.read_bytes()
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        save(made(SignFlip(), shape=(8,)), path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_other_samples_are_refused():
+    model = made(Rotate(), reading=Reading(kind="images", shape=(1, 12, 12)))
+    with pytest.raises(ValueError, match="the model was made for"):
+        model.outputs(torch.zeros(2, 3, 12, 12))
+
+
+def test_numbers_are_brought_to_the_networks():
+    x = torch.randn(50, 3, 40) * torch.tensor([1e-6, 1.0, 1e3])[:, None] + 2
+    reading = Reading(kind="signals", shape=(3, 40), channels=CHANNELS[:3]).fitted(x)
+    ready = reading.prepare(x)
+    assert ready.dtype == torch.float32
+    assert ready.mean((0, 2)).abs().max() < 1e-2
+    assert (ready[:, 1:].std((0, 2)) - 1).abs().max() < 1e-2
+    constant = Reading(kind="vectors", shape=(2,)).fitted(torch.ones(9, 2))
+    assert constant.prepare(torch.ones(9, 2)).eq(0).all()

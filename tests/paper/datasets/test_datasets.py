@@ -1,0 +1,72 @@
+"""Data sets: what the paper says they are."""
+
+import numpy as np
+import pytest
+import torch
+
+from augnet.paper.datasets import mario, sinusoids
+
+
+def test_sinusoids_are_those_of_the_paper():
+    train, valid, test = sinusoids.load(seed=1)
+    assert train.x.shape == (400, 1, 1000)
+    assert valid.x.shape == test.x.shape == (200, 1, 1000)
+    assert train.y.bincount().tolist() == [100] * 4
+    # The strongest frequency of each wave lies within half a hertz of its class's.
+    spectrum = torch.fft.rfft(train.x[:, 0], n=8000).abs()
+    frequency = spectrum.argmax(1) * 100 / 8000
+    offset = frequency - torch.tensor([2.0, 4, 6, 8])[train.y]
+    assert offset.abs().max() <= 0.55
+    assert offset.std().item() > 0.25
+    # Power: half for a wave of unit amplitude, a quarter for noise of 0.5.
+    assert 0.72 < train.x.square().mean() < 0.78
+
+
+def test_sinusoids_are_seeded_and_splits_differ():
+    first, again, other = (sinusoids.load(seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first.train.x, again.train.x)
+    assert not torch.equal(first.train.x, other.train.x)
+    assert not torch.equal(first.valid.x, first.test.x)
+
+
+def test_sinusoids_of_other_kinds():
+    splits = sinusoids.load(sizes=(30, 3, 6), frequencies=(5, 8, 11), duration=2, sfreq=50)
+    assert splits.train.x.shape == (30, 1, 100)
+    assert splits.train.y.max() == 2
+
+
+def test_figures_stay_inside_the_circle_that_turns_keep():
+    figures = mario.figures()
+    assert figures.shape == (2, 3, 32, 32)
+    assert figures.min() == 0
+    assert figures.max() == 1
+    y, x = torch.meshgrid(torch.arange(32) - 15.5, torch.arange(32) - 15.5, indexing="ij")
+    assert figures[..., x.square() + y.square() > 16**2].max() == 0
+
+
+def test_mario_classes_are_figure_and_heading():
+    splits = mario.load(sizes=(400, 8, 8))
+    assert splits.train.x.shape == (400, 3, 32, 32)
+    assert splits.train.y.bincount().tolist() == [100] * 4
+    # Turned back by half a turn, the upside-down ones look like the upright ones in the mean.
+    means = [splits.train.x[splits.train.y == label].mean(0) for label in range(4)]
+    for up, down in ((0, 1), (2, 3)):
+        turned = means[down].flip(-1, -2)
+        assert (turned - means[up]).abs().mean() < 0.3 * (means[down] - means[up]).abs().mean()
+
+
+def test_mario_reads_two_images_and_refuses_others(tmp_path):
+    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
+    np.savez(good, a=np.ones((1, 3, 32, 32)), b=np.zeros((3, 32, 32)))
+    np.savez(bad, a=np.ones((3, 16, 16)))
+    assert mario.load(sizes=(8, 4, 4), images=str(good)).train.x.amax().item() == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"two images \(3, 32, 32\); got \(3, 16, 16\)"):
+        mario.load(images=str(bad))
+    np.savez(bad, a=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match=r"not a readable \.npz file"):
+        mario.load(images=str(bad))
+
+
+def test_mario_reads_the_authors_images(shared_data):
+    path = shared_data / "mario-iggy" / "images.npz"
+    assert mario.load(sizes=(8, 4, 4), images=str(path)).train.x.shape == (8, 3, 32, 32)

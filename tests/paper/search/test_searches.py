@@ -1,0 +1,111 @@
+"""Every search finds what was planted, better than chance, and says what it took."""
+
+import itertools
+
+import pytest
+import torch
+from planted import HARMFUL, SEEN, UNSEEN, shares, task
+
+from augnet.layers import ByClass, Policy, Step
+from augnet.paper.search import (
+    SEARCHES,
+    RelaxedPolicy,
+    as_table,
+    metered,
+    points,
+)
+
+SMALL = {
+    "autoaugment": {"trials": 30, "pause": 30},
+    "fast-autoaugment": {"trials": 30, "pause": 30, "folds": 2, "views": 2},
+    "faster-autoaugment": {"epochs": 40, "pause": 40},
+    "dada": {"epochs": 60, "pause": 60, "policy_lr": 0.05},
+    "adda": {"epochs": 15, "pause": 15, "policy_lr": 0.02},
+    "cadda": {"epochs": 15, "pause": 15, "policy_lr": 0.02},
+}
+
+
+def last(search, **options):
+    *_, found = metered(lambda each: SEARCHES[search](each, **options), task(epochs=8))
+    return found
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_finds_what_was_planted_better_than_chance(name):
+    found = last(name, **SMALL[name])
+    policies = found.policy.policies if isinstance(found.policy, ByClass) else [found.policy]
+    mine = [shares(policy) for policy in policies]
+
+    def share(*transforms):
+        return sum(each.get(transform, 0.0) for each in mine for transform in transforms) / len(
+            mine
+        )
+
+    assert found.passes > 0
+    # Some look for views like the samples, the others for what helps with other samples.
+    planted = SEEN if name.startswith("fast") else UNSEEN
+    assert share(planted) > max(0.25, *map(share, HARMFUL))
+
+
+@pytest.mark.parametrize("name", ["randaugment", "trivialaugment"])
+def test_no_search_uses_all_transforms_evenly(name):
+    policy = last(name).policy
+    assert set(shares(policy).values()) == {0.25}
+
+
+def test_points_count_search_and_retraining():
+    given = task(epochs=2)
+    curve = list(points(lambda each: SEARCHES["adda"](each, epochs=2, pause=1), given))
+    pretraining = retraining = 2 * 64
+    of_an_epoch = 4 * 16 * 5  # train, valid, both sides of the difference, and the step
+    assert [point.passes for point in curve] == [
+        pretraining + n * of_an_epoch + retraining for n in (1, 2)
+    ]
+    assert curve[0].seconds < curve[1].seconds
+    assert all(0 <= point.test <= 1 and isinstance(point.policy, Policy) for point in curve)
+
+
+def test_the_planted_transform_helps_and_the_harmful_ones_do_not():
+    given = task(epochs=20)
+    plain = given.train().test
+    by_name = {transform.name: transform for transform in given.transforms}
+    flip = Policy([[Step(by_name[UNSEEN], 1.0, 0.5)]])
+    shuffle = Policy([[Step(by_name[HARMFUL[0]], 1.0, 1.0)]])
+    assert given.train(flip).test > plain + 0.05
+    assert given.train(shuffle).test < plain
+
+
+def test_a_policy_is_written_down():
+    policy = RelaxedPolicy(task().transforms).harden()
+    rows, steps = (list(itertools.chain(*each)) for each in (as_table(policy), policy.subpolicies))
+    for row, step in zip(rows, steps, strict=True):
+        assert row["transform"] == step.transform.name
+        assert row["probability"] == pytest.approx(step.probability, abs=1e-4)
+        assert row["magnitude"] == pytest.approx(step.magnitude, abs=1e-4)
+        assert row["strength"] == step.transform.describe(step.magnitude)
+
+
+def test_a_relaxed_policy_has_gradients_and_the_same_views_for_the_same_dice():
+    given = task()
+    policy = RelaxedPolicy(given.transforms)
+    x = given.splits.train.x[:10]
+    first, again = (policy(x, torch.Generator().manual_seed(1), turn=3) for _ in range(2))
+    assert torch.equal(first, again)
+    first.square().sum().backward()
+    for parameter in policy.parameters():
+        assert parameter.grad.isfinite().all()
+    assert policy.logits.grad.abs().sum() > 0
+    assert policy.raw_probabilities.grad.abs().sum() > 0
+    assert policy(x[:3]).shape == (3, *x.shape[1:])
+
+
+def test_a_policy_by_class_needs_labels_and_is_nothing_without():
+    given = task()
+    transform = next(transform for transform in given.transforms if transform.name == UNSEEN)
+    flip, none = (Policy([[Step(transform, probability)]]) for probability in (1.0, 0.0))
+    both = ByClass([flip, none])
+    x, y = given.splits.train
+    assert both(x) is x
+    seen = both.labeled(x, y)
+    assert torch.equal(seen[y == 1], x[y == 1])
+    assert torch.equal(seen[y == 0], -x[y == 0])

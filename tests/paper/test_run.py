@@ -1,0 +1,245 @@
+"""Run directories: killed at any moment, they go on and end the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from augnet.paper import config
+from augnet.paper.config import ConfigError
+from augnet.paper.run import RunDirectory
+
+CHANGES = {"train.epochs": 4, "data.sizes": [64, 16, 16], "trunk.kernel": 20, "net.copies": 2}
+
+
+def directory(path: Path, seed: int = 0, **changes) -> RunDirectory:
+    settings = config.resolve(
+        "sinusoids", config.read("sinusoids"), "one-layer", changes=CHANGES | changes
+    )
+    return RunDirectory(path, settings, seed)
+
+
+def content(path: Path):
+    return (path / "rows.jsonl").read_text(), load_file(path / "model.safetensors")
+
+
+def assert_same(first: Path, second: Path) -> None:
+    (rows, weights), (other_rows, other_weights) = content(first), content(second)
+    assert rows == other_rows
+    torch.testing.assert_close(weights, other_weights, rtol=0, atol=0)
+
+
+def test_a_run_leaves_its_rows_its_model_and_how_it_was_made(tmp_path):
+    run = directory(tmp_path / "run")
+    rows = list(run.run())
+    assert run.finished
+    assert run.rows() == rows
+    assert {file.name for file in run.path.iterdir()} == {
+        "run.json", "rows.jsonl", "model.safetensors", "result.json",
+    }  # fmt: skip
+    made = json.loads((run.path / "run.json").read_text())
+    assert made["config"]["train"]["epochs"] == 4
+    assert made["versions"]["torch"] == torch.__version__
+    result = json.loads((run.path / "result.json").read_text())
+    assert result == {"epochs": 4, "kept": rows[-1]}
+
+
+def test_invariance_is_measured_at_the_end_where_it_is_asked_for(tmp_path):
+    settings = config.resolve(
+        "capacity",
+        config.read("capacity"),
+        "augnet-1x1",
+        changes={"train.epochs": 1, "data.sizes": [64, 16, 16]},
+    )
+    run = RunDirectory(tmp_path, settings, 0)
+    list(run.run())
+    measured = json.loads((tmp_path / "result.json").read_text())["measured"]
+    assert [row["copies"] for row in measured] == [1, 4, 10]
+    assert all(row["low"] <= row["invariance"] <= row["high"] <= 1 for row in measured)
+
+
+def test_a_finished_run_is_not_run_again(tmp_path):
+    list(directory(tmp_path).run())
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    assert list(directory(tmp_path).run()) == []
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path, epochs):
+    list(directory(tmp_path / "whole").run())
+    steps = directory(tmp_path / "broken").run()
+    for _ in range(epochs):
+        next(steps)
+    steps.close()
+    assert len(list(directory(tmp_path / "broken").run())) == 4 - epochs
+    assert_same(tmp_path / "broken", tmp_path / "whole")
+
+
+def test_a_run_killed_between_its_last_epoch_and_its_end_is_ended(tmp_path):
+    list(directory(tmp_path / "whole").run())
+    run = directory(tmp_path / "broken")
+    steps = run.run()
+    for _ in range(4):
+        next(steps)
+    steps.close()
+    (run.path / "rows.jsonl").unlink()
+    assert list(directory(run.path).run()) == []
+    assert_same(run.path, tmp_path / "whole")
+
+
+def workers(pid: int) -> list[int]:
+    """Find the children of a process that train, through /proc."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    named = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return [child for child, command in named.items() if b"spawn_main" in command]
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process runs: one that nobody has buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="workers are found through /proc")
+def test_a_run_survives_being_killed(tmp_path):
+    options = [f"--set={key}={json.dumps(value)}" for key, value in CHANGES.items()]
+    command = [
+        sys.executable,
+        "-m",
+        "augnet",
+        "paper",
+        "run",
+        "sinusoids",
+        "--variant=one-layer",
+        *options,
+    ]
+
+    def out(name):
+        return tmp_path / name / "sinusoids" / "ours" / "one-layer" / "seed-0"
+
+    def start(name):
+        return subprocess.Popen([*command, f"--out={tmp_path / name}"], stdout=subprocess.DEVNULL)
+
+    assert start("whole").wait(timeout=120) == 0
+    process = start("killed")
+    deadline = time.monotonic() + 120
+    while not (out("killed") / "rows.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (worker,) = workers(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while alive(worker):  # it goes with its parent, so that it cannot disturb the next one
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not (out("killed") / "result.json").exists()
+    assert start("killed").wait(timeout=120) == 0
+    assert_same(out("killed"), out("whole"))
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="workers are found through /proc")
+def test_a_killed_worker_is_one_clear_line(tmp_path):
+    command = [sys.executable, "-m", "augnet", "paper", "run", "sinusoids", "--variant=one-layer"]
+    process = subprocess.Popen(
+        [*command, f"--out={tmp_path}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.rglob("rows.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (worker,) = workers(process.pid)
+    os.kill(worker, signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "a worker was killed" in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-m", "augnet", "paper", "run", "sinusoids", "--variant=one-layer"]
+    process = subprocess.Popen(
+        [*command, "--seeds=3", f"--out={tmp_path}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # even in a nohup shell
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.rglob("rows.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    try:
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert said.strip() == "Interrupted. The same command goes on from the last epoch."
+    assert len(list(tmp_path.rglob("run.json"))) == 1  # no other seed was begun
+
+
+def test_foreign_and_damaged_directories_are_refused_and_left_alone(tmp_path):
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.txt").write_text("years of work")
+    with pytest.raises(ConfigError, match=r"foreign is not empty.*no readable run\.json"):
+        directory(foreign).check()
+    assert [file.name for file in foreign.iterdir()] == ["thesis.txt"]
+
+    run = directory(tmp_path / "run")
+    assert not run.path.exists()  # not before there is something to write
+    next(run.run())
+    with pytest.raises(ConfigError, match="other settings or another seed"):
+        directory(run.path, seed=1).check()
+    with pytest.raises(ConfigError, match="other settings or another seed"):
+        directory(run.path, **{"train.lr": 0.5}).check()
+    description = (run.path / "run.json").read_text()
+    (run.path / "run.json").write_text(description.replace('"schema": 1', '"schema": 99'))
+    with pytest.raises(ConfigError, match="its schema is 99, this version writes 1"):
+        directory(run.path).check()
+    (run.path / "run.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"no readable run\.json"):
+        directory(run.path).check()
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    with pytest.raises(ConfigError, match="is not empty"):
+        next(directory(file).run())
+
+
+def test_damaged_states_and_rows_are_named(tmp_path):
+    steps = directory(tmp_path).run()
+    next(steps)
+    steps.close()
+    (tmp_path / "state.pt").write_bytes(b"garbage")
+    with pytest.raises(ConfigError, match=r"state\.pt is damaged"):
+        list(directory(tmp_path).run())
+    (tmp_path / "rows.jsonl").write_text("{")
+    with pytest.raises(ConfigError, match=r"rows\.jsonl is damaged"):
+        directory(tmp_path).rows()
+
+
+def test_a_full_disk_leaves_no_half_written_file(tmp_path, monkeypatch):
+    run = directory(tmp_path)
+    steps = run.run()
+    next(steps)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        next(steps)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

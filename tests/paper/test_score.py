@@ -1,0 +1,68 @@
+"""Scores: which views a net is shown, over how many copies, and what they cost."""
+
+import time
+
+import pytest
+import torch
+from torch import Generator, nn
+
+from augnet import AugmentationLayer, AugmentationModule, AugNet, build_transforms
+from augnet.layers.published import crop_flip
+from augnet.paper.datasets import Samples
+from augnet.paper.score import accuracy, accuracy_by_copies, as_seen, time_by_copies
+
+
+class Brightest(nn.Module):
+    """Says which half of an image is the brighter, and remembers what it was shown."""
+
+    def forward(self, x):
+        """Give the mean of either half."""
+        self.seen = x
+        return x.mean((1, 2)).unflatten(-1, (2, -1)).mean(-1)
+
+
+def dice():
+    return Generator().manual_seed(0)
+
+
+def net(augment=None, copies=2):
+    layer = AugmentationLayer(*build_transforms(["horizontal_flip"]), magnitude=1.0)
+    return AugNet(augment or AugmentationModule([layer]), Brightest(), copies=copies).eval()
+
+
+def samples():
+    x = torch.rand(40, 3, 8, 8, generator=dice())
+    return Samples(x, Brightest()(x).argmax(1))
+
+
+def test_views_are_the_nets_plain_or_its_own():
+    x = samples().x
+    policy = net(crop_flip(padding=1, side=8))
+    for views, as_it_is in (("plain", True), ("net", True), ("own", False)):
+        as_seen(policy, views)(x, dice())
+        assert torch.equal(policy.trunk.seen[: len(x)], x) == as_it_is
+    learned = net()
+    as_seen(learned, "net")(x, dice())
+    assert not torch.equal(learned.trunk.seen[: len(x)], x)
+
+
+def test_plain_samples_are_told_and_flipped_ones_are_not():
+    data = samples()
+    assert accuracy(as_seen(net(), "plain"), data, dice())["accuracy"] == 1
+    by_copies = accuracy_by_copies(net(), data, (1, 4), dice())
+    assert by_copies[1] == pytest.approx(0.5, abs=0.2)
+
+
+def test_accuracy_by_copies_leaves_the_net_alone():
+    mine = net(copies=2)
+    accuracy_by_copies(mine, samples(), (1, 4), dice())
+    time_by_copies(mine, samples().x, (1, 4), dice())
+    assert mine.copies == 2
+
+
+def test_time_is_that_of_the_trunk_for_every_copy(monkeypatch):
+    now = [0.0]
+    mine = net()
+    mine.trunk.register_forward_hook(lambda trunk, x, y: now.__setitem__(0, now[0] + len(x[0])))
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    assert time_by_copies(mine, samples().x, (1, 2, 10), dice()) == {1: 1.0, 2: 2.0, 10: 10.0}

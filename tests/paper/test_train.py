@@ -1,0 +1,117 @@
+"""The training loop: rows, randomness, early stopping, parameter groups."""
+
+import pytest
+import torch
+from torch import nn
+
+from augnet import (
+    Augerino,
+    AugmentationLayer,
+    AugmentationModule,
+    AugNet,
+    build_transforms,
+    identity,
+)
+from augnet.paper.config import Penalty, Training
+from augnet.paper.datasets import sinusoids
+from augnet.paper.train import Trainer, learned
+from augnet.trunks import SinusoidCNN
+
+
+def trainer(penalty="selective", weight=0.1, seed=0, **settings):
+    torch.manual_seed(0)
+    layer = AugmentationLayer(*build_transforms(["frequency_shift", "gaussian_noise"], sfreq=100))
+    trunk = nn.Sequential(SinusoidCNN(width=4, kernel=20), nn.Dropout(0.1))
+    net = AugNet(AugmentationModule([layer]), trunk, copies=2)
+    data = sinusoids.load(sizes=(60, 20, 20), duration=1.0)
+    settings = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **settings}
+    return Trainer(net, data, Training(**settings), Penalty(name=penalty, weight=weight), seed)
+
+
+def test_rows_are_flat_and_say_what_was_learned():
+    rows = list(trainer())
+    assert [row["epoch"] for row in rows] == [0, 1, 2]
+    assert all(isinstance(value, int | float) for row in rows for value in row.values())
+    row = rows[-1]
+    assert row["loss"] == pytest.approx(row["task"] + 0.1 * row["penalty"])
+    limit = 5.0
+    magnitude = row["layer1.frequency_shift.magnitude"]
+    assert row["layer1.frequency_shift.strength"] == pytest.approx(limit * magnitude)
+    assert {f"{part}_accuracy" for part in ("train", "valid", "test")} <= set(row)
+
+
+def test_a_seed_decides_everything():
+    first, again, other = (list(trainer(seed=seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("penalty", ["none", "selective", "magnitude-only", "data-space"])
+def test_every_penalty_trains(penalty):
+    row = list(trainer(penalty, epochs=1))[-1]
+    assert (row["penalty"] < 0) == (penalty != "none")
+
+
+def test_a_state_goes_on_where_another_stopped():
+    whole = trainer(epochs=4, schedule="cosine")
+    rows = list(whole)
+    begun = trainer(epochs=4, schedule="cosine")
+    steps = iter(begun)
+    next(steps)
+    next(steps)
+    state = begun.state_dict()
+    resumed = trainer(epochs=4, schedule="cosine")
+    resumed.load_state_dict(state)
+    assert list(resumed) == rows[2:]
+    assert resumed.rows == rows
+    torch.testing.assert_close(resumed.net.state_dict(), whole.net.state_dict(), rtol=0, atol=0)
+
+
+def test_patience_stops_and_keeps_the_best():
+    # Nothing learns at this rate: the first epoch is the best, and then comes the patience.
+    run = trainer(epochs=50, lr=1e-12, patience=2)
+    rows = list(run)
+    assert len(rows) == run.best_epoch + 1 + 2
+    best = {key: value.clone() for key, value in run.best.items()}
+    with torch.no_grad():
+        for parameter in run.net.parameters():
+            parameter.add_(1)
+    run.finish()
+    torch.testing.assert_close(run.net.state_dict(), best, rtol=0, atol=0)
+
+
+def test_the_augmentation_has_a_learning_rate_and_a_weight_decay_of_its_own():
+    run = trainer(lr=0.1, weight_decay=0.2, augment_lr=0.3, augment_weight_decay=0.4)
+    trunk, augment = run.optimizer.param_groups
+    assert (trunk["lr"], trunk["weight_decay"]) == (0.1, 0.2)
+    assert (augment["lr"], augment["weight_decay"]) == (0.3, 0.4)
+    assert sum(p.numel() for p in augment["params"]) == 4
+
+
+def test_balanced_accuracy_weighs_classes_alike():
+    run = trainer()
+    run.net.trunk.forward = lambda x: torch.tensor([1.0, 0, 0, 0]).expand(len(x), 4)
+    samples = run.splits.train
+    first = (samples.y == 0).nonzero().flatten()
+    rest = torch.tensor([int((samples.y == label).nonzero()[0]) for label in (1, 2, 3)])
+    rows = torch.cat([first, rest])
+    scores = run.score(type(samples)(samples.x[rows], samples.y[rows]))
+    assert scores["accuracy"] == pytest.approx(len(first) / len(rows))
+    assert scores["balanced_accuracy"] == pytest.approx(0.25)
+
+
+def test_measures_are_repeatable_and_are_of_the_copies_asked_for():
+    run = trainer(epochs=1)
+    list(run)
+    (shift,) = build_transforms({"name": "frequency_shift", "limit": 2.0, "sfreq": 100})
+    one, again, many = (run.measure(shift, copies) for copies in (1, 1, 40))
+    assert one == again
+    assert many["invariance"] != one["invariance"]
+    assert run.net.copies == 2
+
+
+def test_what_is_learned_is_read_off_any_augment():
+    assert learned(AugNet(identity, nn.Identity())) == {}
+    row = learned(AugNet(Augerino(0.5), nn.Identity()))
+    assert row["augerino.rotate.width"] == pytest.approx(0.5)
+    assert len(row) == 6

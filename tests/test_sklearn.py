@@ -1,0 +1,102 @@
+"""The estimators are scikit-learn's: clones, pipelines, searches, and its own checks."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from augnet.model import load
+from augnet.sklearn import AugNetClassifier, AugNetRegressor
+
+
+def blobs(size=48):
+    dice = np.random.default_rng(0)
+    y = np.array(["no", "yes"])[np.arange(size) % 2]
+    return 3.0 * (y == "yes")[:, None] + dice.normal(size=(size, 3)), y
+
+
+def small(**more):
+    return AugNetClassifier(transforms=["sign_flip", "gaussian_noise"], budget=30, **more)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return small().fit(*blobs())
+
+
+def test_it_learns_and_says_what(fitted, tmp_path):
+    x, y = blobs()
+    assert fitted.score(x, y) > 0.9
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert np.allclose(fitted.predict_proba(x).sum(1), 1)
+    assert [row["transform"] for row in fitted.invariances_] == ["sign_flip", "gaussian_noise"]
+    assert set(fitted.invariances_[0]) == {
+        "transform",
+        "verdict",
+        "strength",
+        "unit",
+        "low",
+        "high",
+    }
+    again = load(fitted.save(tmp_path / "m"))
+    assert again.header.classes == ("no", "yes")
+    copied = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(copied.predict_proba(x), fitted.predict_proba(x))
+
+
+def test_it_is_cloned_piped_and_searched():
+    x, y = blobs()
+    pipeline = make_pipeline(StandardScaler(), small())
+    search = GridSearchCV(pipeline, {"augnetclassifier__budget": [1, 20]}, cv=2).fit(x, y)
+    assert search.best_score_ > 0.7
+    assert clone(small(copies=3)).copies == 3
+
+
+def test_signals_images_and_values():
+    dice = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    for shape in ((2, 64), (1, 12, 12)):
+        x = dice.random((40, *shape))
+        model = AugNetClassifier(["gaussian_noise"], budget=1, copies=2).fit(x, y)
+        assert model.predict(x).shape == (40,)
+        assert model.model_.net.copies == 2
+    x = dice.normal(size=(60, 3))
+    model = AugNetRegressor(["sign_flip"], budget=60).fit(x, x[:, 0])
+    assert model.predict(x).shape == (60,)
+    assert model.score(x, x[:, 0]) > 0.5
+    both = AugNetRegressor(["sign_flip"], budget=1).fit(x, x[:, :2])
+    assert both.predict(x).shape == (60, 2)
+    with pytest.raises(ValueError, match="got shape"):
+        AugNetRegressor().fit(np.zeros((20, 2, 2, 2, 2)), np.arange(20.0))
+
+
+FEW = "learning takes 16 samples, and 4 of each class: this check has fewer"
+DICE = "predictions average over copies, whose dice are a batch's, not a sample's"
+EXPECTED = {
+    "check_methods_sample_order_invariance": DICE,
+    "check_methods_subset_invariance": DICE,
+    "check_fit2d_1feature": FEW,
+    "check_n_features_in_after_fitting": FEW,
+    "check_estimators_nan_inf": FEW,
+    "check_regressors_no_decision_function": FEW,
+    "check_classifier_data_not_an_array": FEW,
+    "check_regressor_multioutput": FEW,
+}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        AugNetClassifier(transforms=["gaussian_noise"], budget=30, copies=2),
+        AugNetRegressor(transforms=["gaussian_noise"], budget=30, copies=2),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+@pytest.mark.filterwarnings("default")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)

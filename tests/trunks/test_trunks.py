@@ -1,0 +1,131 @@
+"""The paper's trunks: numbers of parameters and output shapes, from its tables."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from augnet.trunks import MLP, ChambonNet, MarioCNN, PreActResNet18, SinusoidCNN
+from augnet.trunks.sleep import PooledConv
+
+
+def conv(inputs, outputs, size, bias=True):
+    return inputs * outputs * size + bias * outputs
+
+
+def count(module):
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def test_mario():
+    """Table A.1: 32, 64, 128, 256 filters of 3×3 with batch norm, and a linear layer."""
+    net = MarioCNN()
+    filters = [3, 32, 64, 128, 256]
+    convolutions = sum(conv(a, b, 9) + 2 * b for a, b in pairwise(filters))
+    assert count(net) == convolutions + 256 * 4 + 4 == 390_404
+    assert net(torch.rand(2, 3, 32, 32)).shape == (2, 4)
+
+
+def test_sinusoids():
+    """Table A.2: two convolutions of 2 filters of size 3 with batch norm, and a linear layer."""
+    net = SinusoidCNN()
+    assert count(net) == conv(1, 2, 3) + 4 + conv(2, 2, 3) + 4 + 2 * 4 + 4 == 42
+    assert net(torch.rand(3, 1, 1000)).shape == (3, 4)
+    assert count(SinusoidCNN(kernel=100)) - count(net) == 2 * 97
+
+
+@pytest.mark.parametrize(("neurons", "layers"), [(1, 1), (2, 1), (2, 2), (2, 3)])
+def test_perceptrons(neurons, layers):
+    """Section 4.3: 1×1, 2×1, 2×2 and 2×3 neurons × layers."""
+    net = MLP(1000, neurons, layers)
+    hidden = 1001 * neurons + (layers - 1) * (neurons + 1) * neurons
+    assert count(net) == hidden + (neurons + 1) * 4
+    assert net(torch.rand(3, 1, 1000)).shape == (3, 4)
+
+
+def test_resnet():
+    """He et al. 2016b: 17 convolutions of 3×3, three 1×1 shortcuts, and a linear layer."""
+    net = PreActResNet18()
+    widths = [64, 128, 256, 512]
+    total = conv(3, 64, 9, bias=False)
+    before = 64
+    for width in widths:
+        total += conv(before, width, 9, bias=False) + 3 * conv(width, width, 9, bias=False)
+        total += 2 * before + 6 * width  # batch norms
+        total += conv(before, width, 1, bias=False) if before != width else 0
+        before = width
+    assert count(net) == total + 2 * 512 + 512 * 10 + 10 == 11_172_170
+    assert sum(isinstance(part, torch.nn.Conv2d) for part in net.modules()) == 20
+    assert net(torch.rand(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_resnet_standardizes():
+    x = torch.rand(4, 3, 32, 32)
+    mean, std = torch.tensor([0.4, 0.5, 0.6]), torch.tensor([0.2, 0.25, 0.3])
+    plain = PreActResNet18(width=4).eval()
+    standard = PreActResNet18(width=4, mean=mean.tolist(), std=std.tolist()).eval()
+    weights = zip(standard.parameters(), plain.parameters(), strict=True)
+    with torch.no_grad():
+        for mine, theirs in weights:
+            mine.copy_(theirs)
+    given = (x - mean[:, None, None]) / std[:, None, None]
+    assert torch.allclose(standard(x), plain(given), atol=1e-5)
+    with pytest.raises(ValueError, match="one value for each of 3 channels"):
+        PreActResNet18(mean=[0.5], std=[0.5])
+
+
+def test_resnet_narrow():
+    with pytest.raises(ValueError, match="width takes a whole number from 1; got 0"):
+        PreActResNet18(width=0)
+    assert count(PreActResNet18(width=12)) < count(PreActResNet18()) / 25
+    assert PreActResNet18(classes=3, channels=1, width=4)(torch.rand(2, 1, 28, 28)).shape == (2, 3)
+
+
+@pytest.mark.parametrize(("channels", "times"), [(6, 3000), (2, 3000), (8, 1024)])
+def test_chambon(channels, times):
+    """Table A.3, row by row."""
+    net = ChambonNet(channels, times)
+    rows = [
+        channels * channels,
+        8 * 64 + 8,
+        8 * 8 * 64 + 8,
+        5 * (channels * (times // 256) * 8),
+    ]
+    assert [parameters for part in net if (parameters := count(part))] == rows
+    x = torch.rand(3, channels, times)
+    assert net(x).shape == (3, 5)
+    shapes = []
+    for part in net:
+        x = part(x)
+        shapes.append(tuple(x.shape[1:]))
+    assert (8, channels, times // 16) in shapes
+    assert (8, channels, times // 256) in shapes
+    with pytest.raises(ValueError, match="only 200"):
+        ChambonNet(2, 200)
+
+
+@pytest.mark.parametrize(("inputs", "times"), [(1, 512), (3, 187)])
+def test_a_pooled_convolution_is_a_convolution_that_is_pooled(inputs, times):
+    fast = PooledConv(inputs, 5, 64).double()
+    x = torch.randn(2, inputs, 4, times, dtype=torch.float64, requires_grad=True)
+    plain = F.conv2d(F.pad(x, (31, 32)), fast.weight, fast.bias)
+    plain = F.max_pool2d(plain.relu(), (1, 16))
+    torch.testing.assert_close(fast(x), plain)
+    slopes = (
+        torch.autograd.grad(output.square().sum(), (x, *fast.parameters()))
+        for output in (fast(x), plain)
+    )
+    torch.testing.assert_close(*slopes)
+
+
+def test_trunks_learn():
+    for net, shape in [
+        (MarioCNN(width=4), (8, 3, 32, 32)),
+        (SinusoidCNN(), (8, 1, 200)),
+        (MLP(200, 2, 2), (8, 1, 200)),
+        (PreActResNet18(width=4), (8, 3, 32, 32)),
+        (ChambonNet(2, 512), (8, 2, 512)),
+    ]:
+        net(torch.randn(shape)).square().sum().backward()
+        assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
