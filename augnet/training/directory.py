@@ -296,7 +296,7 @@ def fingerprint(*tensors: Tensor) -> str:
     for tensor in tensors:
         plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
         total.update(f"{plain.dtype} {tuple(plain.shape)};".encode())
-        total.update(memoryview(plain.reshape(-1).view(torch.uint8).numpy()))
+        total.update(plain.reshape(-1).view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 SCHEMA = 2
-FIELDS = {"kind": str, "settings": dict, "about": dict, "files": dict, "finished": bool}
+FIELDS = {
+    "kind": str,
+    "settings": dict,
+    "data": str | None,
+    "about": dict,
+    "files": dict,
+    "finished": bool,
+}
 
 
 def begin(
@@ -34,7 +41,7 @@ def parse(content: bytes) -> dict[str, Any]:
     if schema != SCHEMA:
         raise ValueError(f"its schema is {schema!r}, and this version reads {SCHEMA}")
     for field, kind in FIELDS.items():
-        if not isinstance(manifest.get(field), kind):
+        if field not in manifest or not isinstance(manifest[field], kind):
             raise ValueError(f"its manifest.json cannot be read: {field!r} is missing or wrong")
     return manifest
 
