@@ -129,7 +129,7 @@ def test_a_loop_without_a_plan_is_refused(plan, message):
 
 def test_an_epoch_without_batches_is_refused():
     with pytest.raises(ValueError, match="epoch 1 has no batches"):
-        list(Loop(lambda: [], loss_of, epochs=1))
+        list(Loop(list, loss_of, epochs=1))
 
 
 def test_a_value_that_is_no_scalar_is_refused():
@@ -150,18 +150,22 @@ class Training:
         self.parts = {"net": self.net, "optimizer": self.optimizer, "loop": self.loop}
 
     def batches(self):
+        """Give random batches."""
         return torch.randn(4, 5, 3, generator=self.generator)
 
     def step(self, x):
+        """Fit the sum."""
         loss = (self.net(x) - x.sum(1, keepdim=True)).square().mean()
         descend(self.optimizer, loss)
         return {"loss": loss}
 
     def state_dict(self):
+        """Return all that changes."""
         state = {name: part.state_dict() for name, part in self.parts.items()}
         return state | {"generator": self.generator.get_state()}
 
     def load_state_dict(self, state):
+        """Continue from a state."""
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         self.generator.set_state(state["generator"])
@@ -217,6 +221,8 @@ class Clock:
         monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
 
     def step(self, seconds=1.0):
+        """Return a step that takes some time."""
+
         def step(batch):
             self.now += seconds
             return loss_of(batch)
