@@ -323,6 +323,7 @@ def test_a_job_killed_while_it_writes_has_old_or_new_files(tmp_path):
         with directory(tmp_path / str(number)).open() as job:
             job.write({"rows": "old"})
             job.save_state({"epoch": 1})
+            (job.path / "first").write_text("not listed")
 
     prepare(1)
     seen = set()
@@ -430,15 +431,16 @@ def test_a_job_killed_while_it_is_adopted_has_old_or_new_files(tmp_path):
     source = directory(tmp_path / "source")
     with source.open():
         source.save_state({"epoch": 1})
-        source.write({"rows": "old"})
+        source.write({"rows": "old", "result": "old"})
         old = source.files()
-        source.finish({"rows": "new", "result": "{}"})
+        source.finish({"rows": "new", "result": "new"})
     new = source.files()
     directory(tmp_path / "1").adopt(old)
     for number in survivors(lambda n: directory(tmp_path / str(n)).adopt(new)):
         job = directory(tmp_path / str(number))
         assert job.finished or job.load_state() == {"epoch": 1}
-        assert job.read("rows") in ((b"new",) if job.finished else (b"old", b"new"))
+        for name in ("rows", "result"):
+            assert job.read(name) in ((b"new",) if job.finished else (b"old", b"new"))
         job.adopt(new)
         assert job.files() == new
         directory(tmp_path / str(number + 1)).adopt(old)
