@@ -1,0 +1,23 @@
+"""Train: one loop over epochs, and one directory that can be left at any moment and resumed.
+
+`Loop` runs a `step(batch)`; `descend` and `update` are the only places that step an optimizer.
+`ResumableDirectory` holds the files of a job; `RandomState` keeps its random numbers apart.
+"""
+
+from augnet.training.allocator import keep_freed_memory
+from augnet.training.directory import DirectoryError, ResumableDirectory, fingerprint
+from augnet.training.loop import Loop, Row, descend, one_cycle, update
+from augnet.training.random_state import RandomState
+
+__all__ = [
+    "DirectoryError",
+    "Loop",
+    "RandomState",
+    "ResumableDirectory",
+    "Row",
+    "descend",
+    "fingerprint",
+    "keep_freed_memory",
+    "one_cycle",
+    "update",
+]

@@ -1,0 +1,202 @@
+"""Run training steps over epochs, with progress, history and state."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+Row: TypeAlias = dict[str, Any]
+
+TIMED_STEPS = 10
+"""How many steps are timed before planned steps are fitted into the given seconds."""
+
+
+class Loop:
+    """Run `step(batch)` on the batches of each epoch; keep progress and history.
+
+    Iterate to train: each epoch yields a row with the means of what `step` returned. The loop can
+    be left after any epoch and resumed, also by another loop that loads its state. Rows are kept
+    in `history`; what the caller adds to a row is kept with it.
+
+    `batches()` gives the batches of one epoch. `schedule(progress)` is called before each step.
+    `weight(batch)` is the weight of a batch in the means. Training ends after `epochs` or after
+    `steps`, whichever comes first; steps that would take longer than `seconds` are dropped.
+    """
+
+    def __init__(
+        self,
+        batches: Callable[[], Iterable[Any]],
+        step: Callable[[Any], Mapping[str, Tensor]],
+        *,
+        epochs: int | None = None,
+        steps: int | None = None,
+        seconds: float | None = None,
+        schedule: Callable[[float], None] | None = None,
+        weight: Callable[[Any], float] | None = None,
+    ) -> None:
+        if epochs is None and steps is None:
+            raise ValueError("Loop needs epochs, steps or both; got neither")
+        if seconds is not None and steps is None:
+            raise ValueError("Loop lowers planned steps to fit into seconds: plan steps too")
+        self.batches, self.step = batches, step
+        self.epochs, self.steps, self.seconds = epochs, steps, seconds
+        self.schedule, self.weight = schedule, weight
+        self.done = self.epoch = 0
+        self.pace = 0.0
+        self.history: list[Row] = []
+        self._timed, self._spent = 0, 0.0
+
+    @property
+    def progress(self) -> float:
+        """The part of the training that is done, in steps if these are planned, else in epochs."""
+        if self.steps is not None:
+            done, planned = self.done, self.steps
+        else:
+            assert self.epochs is not None
+            done, planned = len(self.history), self.epochs
+        return min(1.0, done / planned) if planned > 0 else 1.0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all planned steps or all planned epochs are done."""
+        no_steps = self.steps is not None and self.done >= self.steps
+        return no_steps or (self.epochs is not None and len(self.history) >= self.epochs)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Train to the end; yield one row per epoch."""
+        while not self.finished:
+            self.epoch = len(self.history) + 1
+            row: Row = {"epoch": self.epoch, **self._run_epoch()}
+            self.history.append(row)
+            yield row
+
+    def _run_epoch(self) -> dict[str, float]:
+        means, before = _Means(), self.done
+        begun = time.monotonic()
+        for batch in self.batches():
+            if self.schedule is not None:
+                self.schedule(self.progress)
+            values = self.step(batch)
+            means.add(values, 1.0 if self.weight is None else self.weight(batch))
+            self.done += 1
+            self._time_step(begun, values)
+            if self.finished:
+                break
+            begun = time.monotonic()
+        if self.done == before:
+            raise ValueError(
+                f"epoch {self.epoch} has no batches: give more samples, or smaller batches"
+            )
+        return means.compute()
+
+    def _time_step(self, begun: float, values: Mapping[str, Tensor]) -> None:
+        """Measure the pace in the first steps, and plan as many steps as fit."""
+        if self.pace:
+            return
+        self._timed += 1
+        if self._timed == TIMED_STEPS:
+            _synchronize(values)
+        self._spent += time.monotonic() - begun
+        if self._timed < TIMED_STEPS:
+            return
+        self.pace = max(self._spent / TIMED_STEPS, 1e-9)
+        if self.seconds is not None and self.steps is not None:
+            fitting = max(2 * self.done, int(self.seconds / (1.2 * self.pace)))
+            self.steps = min(self.steps, fitting)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that changes, as plain values."""
+        return {
+            "done": self.done,
+            "epoch": self.epoch,
+            "steps": self.steps,
+            "pace": self.pace,
+            "history": [dict(row) for row in self.history],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where a loop with the same arguments was left."""
+        self.done, self.epoch = state["done"], state["epoch"]
+        self.steps, self.pace = state["steps"], state["pace"]
+        self.history = [dict(row) for row in state["history"]]
+
+
+class _Means:
+    """Compute weighted means of scalars, and read them off the device once."""
+
+    def __init__(self) -> None:
+        self.totals: dict[str, Tensor] = {}
+        self.weights: dict[str, float] = {}
+
+    def add(self, values: Mapping[str, Tensor], weight: float) -> None:
+        for key, value in values.items():
+            if value.numel() != 1:
+                raise ValueError(
+                    f"step returned {key!r} of shape {tuple(value.shape)}, not a scalar: reduce it"
+                )
+            value = value.detach().reshape(())
+            # Low precision loses small steps of a long sum; MPS has no float64.
+            value = value.float() if value.device.type == "mps" else value.double()
+            self.totals[key] = self.totals.get(key, 0.0) + weight * value
+            self.weights[key] = self.weights.get(key, 0.0) + weight
+
+    def compute(self) -> dict[str, float]:
+        if not self.totals:
+            return {}
+        totals = torch.stack(list(self.totals.values())).tolist()
+        return {
+            key: total / self.weights[key] for key, total in zip(self.totals, totals, strict=True)
+        }
+
+
+def _synchronize(values: Mapping[str, Tensor]) -> None:
+    """Wait for CUDA, which runs steps long after they were called."""
+    for device in {value.device for value in values.values() if value.is_cuda}:
+        torch.cuda.synchronize(device)
+
+
+def descend(
+    optimizer: Optimizer,
+    loss: Tensor,
+    *others: Optimizer,
+    backward: Callable[[Tensor], Any] | None = None,
+) -> None:
+    """Take one step down a loss, with one optimizer or several; `backward` may be Fabric's."""
+    optimizers = (optimizer, *others)
+    for each in optimizers:
+        each.zero_grad()
+    if backward is None:
+        loss.backward()
+    else:
+        backward(loss)
+    for each in optimizers:
+        each.step()
+
+
+def update(optimizer: Optimizer, gradients: Iterable[Tensor | None]) -> None:
+    """Give the optimizer's parameters these gradients, in order, and take one step.
+
+    A parameter without a gradient (None) is left as it is.
+    """
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    gradients = list(gradients)
+    if len(gradients) != len(parameters):
+        raise ValueError(
+            f"got {len(gradients)} gradients for {len(parameters)} parameters of the optimizer: "
+            "give one per parameter, None where there is none"
+        )
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient
+    optimizer.step()
+
+
+def one_cycle(optimizer: Optimizer, peak: float, progress: float) -> None:
+    """Set learning rates: warm up over a tenth, then follow half a cosine down to almost zero."""
+    warm = min(1.0, progress / 0.1 + 0.05)
+    cool = 0.5 * (1 + math.cos(math.pi * max(0.0, progress - 0.1) / 0.9))
+    for group in optimizer.param_groups:
+        group["lr"] = peak * warm * max(cool, 1e-3)
