@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from augnet.regularizers import Schedule
+from augnet.regularizers import REGULARIZERS, Schedule
 from augnet.validation import nearest
 
 EXPERIMENTS = resources.files("augnet.paper") / "experiments"
@@ -53,11 +53,19 @@ class Net(Section):
     max_batch: int | None = Field(default=None, ge=1)
 
 
-class Penalty(Section):
-    """What is added to the loss, and its weight over the epochs."""
+class Regularization(Section):
+    """A regularizer of `REGULARIZERS` or "none", and its weight over the epochs."""
 
-    name: Literal["none", "selective", "magnitude-only", "data-space", "travel", "shares"] = "none"
+    name: str = "none"
     weight: float | list[tuple[int, float]] = 0.0
+
+    @field_validator("name")
+    @classmethod
+    def _is_registered(cls, name: str) -> str:
+        known = ("none", *REGULARIZERS)
+        if (plain := name.replace("-", "_")) not in known:
+            raise ValueError(f"unknown regularizer {name!r}{nearest(name, known)}")
+        return plain
 
     @field_validator("weight")
     @classmethod
@@ -120,7 +128,7 @@ class Config(Section):
     augment: Named
     trunk: Named
     net: Net = Net()
-    penalty: Penalty = Penalty()
+    regularizer: Regularization = Regularization()
     train: Training
     measure: Measure | None = None
     scores: Scores = Scores()
@@ -206,7 +214,7 @@ class Experiment(Section):
     augment: dict[str, Any]
     trunk: dict[str, Any]
     net: dict[str, Any] = {}
-    penalty: dict[str, Any] = {}
+    regularizer: dict[str, Any] = {}
     train: dict[str, Any]
     measure: dict[str, Any] | None = None
     scores: dict[str, Any] = {}
@@ -234,7 +242,7 @@ class Experiment(Section):
     @property
     def base(self) -> dict[str, Any]:
         """What all variants share."""
-        shared = ("data", "augment", "trunk", "net", "penalty", "train", "measure", "scores",
+        shared = ("data", "augment", "trunk", "net", "regularizer", "train", "measure", "scores",
                   "search")  # fmt: skip
         return {key: getattr(self, key) for key in shared}
 
