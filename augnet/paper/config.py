@@ -53,10 +53,17 @@ class Net(Section):
     max_batch: int | None = Field(default=None, ge=1)
 
 
-class Penalty(Section):
+class Regularization(Section):
     """What is added to the loss, and its weight over the epochs."""
 
-    name: Literal["none", "selective", "magnitude-only", "data-space", "travel", "shares"] = "none"
+    name: Literal[
+        "none",
+        "weighted_norm",
+        "magnitude_norm",
+        "data_space_norm",
+        "mean_displacement",
+        "log_displacement",
+    ] = "none"
     weight: float | list[tuple[int, float]] = 0.0
 
     @field_validator("weight")
@@ -120,7 +127,7 @@ class Config(Section):
     augment: Named
     trunk: Named
     net: Net = Net()
-    penalty: Penalty = Penalty()
+    regularizer: Regularization = Regularization()
     train: Training
     measure: Measure | None = None
     scores: Scores = Scores()
@@ -206,7 +213,7 @@ class Experiment(Section):
     augment: dict[str, Any]
     trunk: dict[str, Any]
     net: dict[str, Any] = {}
-    penalty: dict[str, Any] = {}
+    regularizer: dict[str, Any] = {}
     train: dict[str, Any]
     measure: dict[str, Any] | None = None
     scores: dict[str, Any] = {}
@@ -234,7 +241,7 @@ class Experiment(Section):
     @property
     def base(self) -> dict[str, Any]:
         """What all variants share."""
-        shared = ("data", "augment", "trunk", "net", "penalty", "train", "measure", "scores",
+        shared = ("data", "augment", "trunk", "net", "regularizer", "train", "measure", "scores",
                   "search")  # fmt: skip
         return {key: getattr(self, key) for key in shared}
 

@@ -98,11 +98,11 @@ AUGMENTS: dict[str, Callable[..., Any]] = {
 # Which penalty can be read off which augmentation.
 PENALIZED: dict[str, tuple[str, ...]] = {
     "none": tuple(AUGMENTS),
-    "selective": ("layers",),
-    "data-space": ("layers",),
-    "travel": ("layers",),
-    "shares": ("layers",),
-    "magnitude-only": ("layers", "augerino"),
+    "weighted_norm": ("layers",),
+    "data_space_norm": ("layers",),
+    "mean_displacement": ("layers",),
+    "log_displacement": ("layers",),
+    "magnitude_norm": ("layers", "augerino"),
 }
 
 
@@ -112,10 +112,10 @@ def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
     torch.manual_seed(seed)
     augment = make("augment", AUGMENTS, config.augment)
     trunk = make("trunk", TRUNKS, config.trunk)
-    if config.augment.name not in PENALIZED[config.penalty.name]:
+    if config.augment.name not in PENALIZED[config.regularizer.name]:
         raise ConfigError(
-            f"penalty {config.penalty.name!r} is not for augment {config.augment.name!r}, "
-            f"but for {' or '.join(PENALIZED[config.penalty.name])}: try penalty.name=none"
+            f"penalty {config.regularizer.name!r} is not for augment {config.augment.name!r}, "
+            f"but for {' or '.join(PENALIZED[config.regularizer.name])}: try regularizer.name=none"
         )
     try:
         return AugNet(augment, trunk, **config.net.model_dump()), splits
@@ -246,7 +246,7 @@ class RunDirectory:
         net, splits = build(self.config, self.seed)
         config = self.config
         trainer = Trainer(
-            net, splits, config.train, config.penalty, self.seed, fabric, config.scores
+            net, splits, config.train, config.regularizer, self.seed, fabric, config.scores
         )
         self._go_on(trainer, fabric)
         if writes and not self.begun:

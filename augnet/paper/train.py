@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 from augnet.invariance import invariance, summary
 from augnet.layers import Augerino, AugmentationLayer, ByClass
 from augnet.net import AugNet
-from augnet.paper.config import Penalty, Scores, Training
+from augnet.paper.config import Regularization, Scores, Training
 from augnet.paper.datasets import Samples, Splits
 from augnet.paper.score import Row as Row
 from augnet.paper.score import accuracy, accuracy_by_copies, as_seen, invariances, time_by_copies
@@ -42,15 +42,15 @@ class Objective(nn.Module):
 
     def _penalty(self, x: Tensor, dice: Generator) -> Tensor:
         augment: Any = self.net.augment
-        if self.penalty == "selective":
+        if self.penalty == "weighted_norm":
             return selective(augment)
-        if self.penalty == "magnitude-only":
+        if self.penalty == "magnitude_norm":
             return magnitude_only(augment)
-        if self.penalty == "data-space":
+        if self.penalty == "data_space_norm":
             return in_data_space(augment, x, dice)
-        if self.penalty == "travel":
+        if self.penalty == "mean_displacement":
             return travel(augment, x, dice)
-        if self.penalty == "shares":
+        if self.penalty == "log_displacement":
             return shares(augment, x, dice)
         return x.new_zeros(())
 
@@ -71,7 +71,7 @@ class Trainer:
         net: AugNet,
         splits: Splits,
         settings: Training,
-        penalty: Penalty,
+        penalty: Regularization,
         seed: int = 0,
         fabric: Fabric | None = None,
         scores: Scores | None = None,

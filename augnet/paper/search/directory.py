@@ -174,7 +174,7 @@ def trained(config: Config, seed: int, net: AugNet, splits: Splits) -> Iterator[
     """
     fabric = Fabric(accelerator="auto", devices=1)
     scores = config.scores.model_copy(update={"invariance": []})  # nobody asks for it here
-    training = (config.train, config.penalty, seed, fabric, scores)
+    training = (config.train, config.regularizer, seed, fabric, scores)
     trainer = Trainer(net, seldom_tested(splits), *training)
     metric, seconds, test = config.train.metric, 0.0, 0.0
     epochs = iter(trainer)

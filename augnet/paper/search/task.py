@@ -17,7 +17,7 @@ from torch import Generator, Tensor, nn
 
 from augnet.layers import ByClass, Policy, identity
 from augnet.net import AugNet
-from augnet.paper.config import Penalty, Training
+from augnet.paper.config import Regularization, Training
 from augnet.paper.datasets import Samples, Splits
 from augnet.paper.train import Trainer, class_weights
 from augnet.transforms import Transform
@@ -87,7 +87,7 @@ class Task:
         with torch.random.fork_rng():
             net = self.net(augment, seed)
             trainer = Trainer(
-                net, seldom_tested(splits), self.training, Penalty(), seed, self.fabric
+                net, seldom_tested(splits), self.training, Regularization(), seed, self.fabric
             )
             for epoch, row in enumerate(trainer):
                 self.passes += len(splits.train.y)
