@@ -158,11 +158,11 @@ def report(
     out: Annotated[Path, typer.Option(help="Where pages, figures and tables go.")] = Path("report"),
 ) -> None:
     """Write a page, figures and a table for each experiment among some runs."""
-    from augnet.paper.report import find, searches, write
+    from augnet.paper.report import directories, find, searches, write
 
     with one_clear_line(ConfigError):
         searched = searches.find(runs)
-        has_runs = not searched or any(next(path.rglob("run.json"), None) for path in runs)
+        has_runs = not searched or directories.find(runs, "run")
         pages = searches.write(searched, out)
         for page in (*(write(find(runs), out) if has_runs else ()), *pages):
             console.print(f"The report is in {page}")
