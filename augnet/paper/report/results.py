@@ -16,7 +16,8 @@ is made from the records in `results/` by `python -m augnet.paper.report results
 The claims and their criteria are in `augnet/paper/experiments/*.toml`; the paper gives curves and
 no tolerances, so the tolerances are ours. Our values are the median over the seeds and the range;
 [k of n] counts the seeds of one variant in which the claim holds. Names and keys in these records
-were rewritten in the current vocabulary; the numbers are unchanged.
+were rewritten in the current vocabulary; the numbers are unchanged. Figures of curves and heat maps
+are as they were drawn: they write `-` where names of transforms now have `_`.
 """
 
 KINDS = {

@@ -158,7 +158,8 @@ def compare_with_bilevel(curves: Curves, name: str) -> str:
         return ""
     text = f"{name} reaches its final score after {mine:.0f} passes (median over folds)"
     if math.isinf(needed[first]):
-        return f"{text}; {', '.join(needed)} never reach it in half of the folds or more."
+        never = ", ".join(needed)
+        return f"{text}. Never reached in half of the folds or more by: {never}."
     ratio = mine / needed[first]
     return (
         f"{text}; the fastest bilevel search, {first}, reaches it after {needed[first]:.0f} "

@@ -11,7 +11,7 @@ from augnet.app.style import INK, canvas, color, legend, tidy
 from augnet.paper.config import Expect
 from augnet.paper.report.records import Record
 
-MAX_LINEAR_RATIO = 20  # of the values; above, the axis is logarithmic
+MAX_LINEAR_RATIO = 10  # of the values; above, the axis is logarithmic
 
 
 def over_sweep(expect: Expect, records: Sequence[Record]) -> Figure | None:
