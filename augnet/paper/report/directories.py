@@ -1,13 +1,14 @@
 """Find the directories of runs and searches by their manifests, and read their files."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from augnet.paper.config import ConfigError
 from augnet.training import ResumableDirectory
-from augnet.training.directory import MANIFEST, OLD_MANIFESTS
+from augnet.training.directory import MANIFEST, OLD_MANIFESTS, DirectoryError
 from augnet.training.manifest import parse
 
 
@@ -40,3 +41,16 @@ def read_lines(directory: ResumableDirectory, name: str) -> list[dict[str, Any]]
     """Read a file with one JSON object per line; return none if the file is not there yet."""
     content = directory.read(name) or b""
     return [json.loads(line) for line in content.decode().splitlines()]
+
+
+@contextmanager
+def one_line_errors(path: Path) -> Iterator[None]:
+    """Turn whatever is wrong with the files of a directory into a ConfigError."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except DirectoryError as error:  # it names the file
+        raise ConfigError(str(error)) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error!r}") from None

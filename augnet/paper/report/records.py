@@ -212,14 +212,14 @@ def _baseline(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
     equal. A sweep of several settings has no baseline.
     """
     others = [other for other in runs if other.variant == run.variant and len(other.sweep) == 1]
-    mine, found = dict(flatten(run.config)), {}
+    own, found = dict(flatten(run.config)), {}
     for other in others if not run.sweep else ():
         (key,) = other.sweep
         theirs = dict(flatten(other.config))
-        shared = {name for name in mine.keys() & theirs.keys() if not name.startswith("sweep")}
-        value = mine.get(key, _default(run, key))
+        shared = {name for name in own.keys() & theirs.keys() if not name.startswith("sweep")}
+        value = own.get(key, _default(run, key))
         if isinstance(value, int | float | str) and all(
-            mine[name] == theirs[name] for name in shared - {key}
+            own[name] == theirs[name] for name in shared - {key}
         ):
             found[key] = value
     return found

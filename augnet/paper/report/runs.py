@@ -131,7 +131,7 @@ def refuse_duplicates(runs: Iterable[Run]) -> None:
 
 def read(path: Path) -> Run:
     """Read one run directory."""
-    try:
+    with directories.one_line_errors(path):
         directory = ResumableDirectory.existing(path, "run")
         rows = directories.read_lines(directory, "rows.jsonl")
         result = json.loads(directory.read("result.json") or b"{}")
@@ -146,5 +146,3 @@ def read(path: Path) -> Run:
             result.get("scored", []),
             result.get("times", []),
         )
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error!r}") from None

@@ -57,7 +57,7 @@ class SearchStudy(NamedTuple):
     def table(self) -> Table:
         """The score and the cost of each method."""
         columns = ("method", "folds", f"{self.metric} at the end", "fold by fold",
-                   f"thousand passes to the end of {OURS}", "in all", "seconds")  # fmt: skip
+                   f"thousand passes to the final score of {OURS}", "thousand passes in all", "seconds")  # fmt: skip
         rows = []
         for method, seeds in self.curves.items():
             rows.append((
@@ -153,14 +153,14 @@ def compare_with_bilevel(curves: Curves, name: str) -> str:
         for method in (name, *BILEVEL)
         if (common := set(curves.get(method, ())) & set(final))
     }
-    mine, first = needed.pop(name), min(needed, key=needed.__getitem__, default="")
+    passes, first = needed.pop(name), min(needed, key=needed.__getitem__, default="")
     if not first:
         return ""
-    text = f"{name} reaches its final score after {mine:.0f} passes (median over folds)"
+    text = f"{name} reaches its final score after {passes:.0f} passes (median over folds)"
     if math.isinf(needed[first]):
         never = ", ".join(needed)
         return f"{text}. Never reached in half of the folds or more by: {never}."
-    ratio = mine / needed[first]
+    ratio = passes / needed[first]
     return (
         f"{text}; the fastest bilevel search, {first}, reaches it after {needed[first]:.0f} "
         f"(ratio {ratio:.2f})."
@@ -199,13 +199,8 @@ def find(paths: Sequence[Path]) -> list[SearchStudy]:
     """Read all searches below some directories that have points."""
     found: dict[tuple[str, str], SearchStudy] = {}
     for path in directories.find(paths, "search"):
-        try:
-            directory = ResumableDirectory.existing(path, "search")
-            _add(found, directory)
-        except ConfigError:
-            raise
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{path} cannot be read: {error!r}") from None
+        with directories.one_line_errors(path):
+            _add(found, ResumableDirectory.existing(path, "search"))
     return [study for study in found.values() if study.curves]
 
 

@@ -63,10 +63,10 @@ class Study(NamedTuple):
     @property
     def seeds(self) -> str:
         """The number of seeds of the variants as text."""
-        mine: dict[str, set[int]] = {}
+        seeds: dict[str, set[int]] = {}
         for record in self.records:
-            mine.setdefault(record.variant, set()).add(record.seed)
-        least, most = (pick(map(len, mine.values()), default=0) for pick in (min, max))
+            seeds.setdefault(record.variant, set()).add(record.seed)
+        least, most = (pick(map(len, seeds.values()), default=0) for pick in (min, max))
         count = f"{most}" if least == most else f"{least} to {most}"
         return f"{count} seed{'' if most == 1 else 's'}"
 

@@ -53,7 +53,7 @@ def claims_table(judged: Sequence[JudgedClaim]) -> Table:
         )
         for each in judged
     ]
-    return Table(("paper", "ours", "verdict"), rows)
+    return Table(("claim and criterion", "our values", "verdict"), rows)
 
 
 def variants_table(expect: Expect, records: Sequence[Record]) -> Table:

@@ -218,4 +218,4 @@ def test_all_claims_of_all_experiments_can_be_put_into_a_table():
     for name in ("capacity", "mario-iggy", "sinusoids"):
         table = claims_table(judge(read(name), []))
         assert {verdict for *_, verdict in table.rows} == {"not judged: runs are missing"}
-        assert "| paper | ours | verdict |" in table.markdown
+        assert "| claim and criterion | our values | verdict |" in table.markdown

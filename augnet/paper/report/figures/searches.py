@@ -45,11 +45,11 @@ def score_against_cost(
     figure = canvas(3.6)
     axis = figure.subplots()
     for number, (method, seeds) in enumerate(curves.items()):
-        mine = [(np.asarray(getattr(curve, cost)), curve.test) for curve in seeds.values()]
+        folds = [(np.asarray(getattr(curve, cost)), curve.test) for curve in seeds.values()]
         # From the point where all folds have a score to the end of the shortest.
-        low, high = max(c[0] for c, _ in mine), min(c[-1] for c, _ in mine)
+        low, high = max(c[0] for c, _ in folds), min(c[-1] for c, _ in folds)
         grid = np.geomspace(max(low, 1e-9), max(high, low, 1e-9), 60)
-        table = np.array([np.interp(grid, costs, test) for costs, test in mine])
+        table = np.array([np.interp(grid, costs, test) for costs, test in folds])
         tail = (1 - COVERAGE) / 2
         bottom, top = np.quantile(table, [tail, 1 - tail], axis=0)
         tint = color(number)
