@@ -56,8 +56,15 @@ class SearchStudy(NamedTuple):
     @property
     def table(self) -> Table:
         """The score and the cost of each method."""
-        columns = ("method", "folds", f"{self.metric} at the end", "fold by fold",
-                   f"thousand passes to the final score of {OURS}", "thousand passes in all", "seconds")  # fmt: skip
+        columns = (
+            "method",
+            "folds",
+            f"{self.metric} at the end",
+            "fold by fold",
+            f"thousand passes to the final score of {OURS}",
+            "thousand passes in all",
+            "seconds",
+        )
         rows = []
         for method, seeds in self.curves.items():
             rows.append((
