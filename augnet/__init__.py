@@ -1,6 +1,6 @@
 """Learn which transformations data is invariant to, how far, and build that into any network.
 
-    x ──► augment ──► trunk ──► aggregate ──► prediction ──► loss = task + λ · penalty
+    x ──► augment ──► trunk ──► aggregate ──► prediction ──► loss = task + λ · regularizer
           (C views)    f(g·x)     mean over C                  −‖w ⊙ μ‖
 
 Read on in that order:
@@ -10,7 +10,7 @@ Read on in that order:
     trunk        any nn.Module; the paper's own
     aggregate    the predictions for all copies become one
     net          AugNet, all of it
-    penalty      what rewards strong transformations, and when
+    regularizers what rewards strong transforms, and when
     invariance   how invariant is a model to a transformation?
     learn        all of it in one call: what leaves the label alone, and how far
 
@@ -22,7 +22,16 @@ from augnet.invariance import invariance, summary
 from augnet.layers import Augerino, AugmentationLayer, AugmentationModule, identity
 from augnet.learn import learn
 from augnet.net import AugNet
-from augnet.regularizers import Schedule, magnitude_only, selective
+from augnet.regularizers import (
+    REGULARIZERS,
+    DataSpaceNorm,
+    LogDisplacement,
+    MagnitudeNorm,
+    MeanDisplacement,
+    Schedule,
+    WeightedNorm,
+    register_regularizer,
+)
 from augnet.transforms import TRANSFORMS, Transform, build_transforms, register_transform
 
 __version__ = "0.1.0"
@@ -31,15 +40,20 @@ __all__ = [
     "Augerino",
     "AugmentationLayer",
     "AugmentationModule",
+    "DataSpaceNorm",
+    "LogDisplacement",
+    "MagnitudeNorm",
+    "MeanDisplacement",
+    "REGULARIZERS",
     "Schedule",
     "Transform",
     "TRANSFORMS",
+    "WeightedNorm",
     "identity",
     "invariance",
     "learn",
-    "magnitude_only",
+    "register_regularizer",
     "register_transform",
-    "selective",
     "build_transforms",
     "summary",
 ]

@@ -1,11 +1,18 @@
-"""4 LOSS: what pushes towards strong transformations (eq. 3), and when."""
+"""Reward strong transforms in the loss (eq. 3), by a weight that may change over epochs.
 
+    loss = task + weight * regularizer(net.augment, x, generator)
+
+A regularizer is a frozen dataclass with that one signature. To add one, write a subclass of
+`Regularizer` and decorate it with `register_regularizer`.
+"""
+
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -14,58 +21,209 @@ from augnet.layers import Augerino, AugmentationLayer
 from augnet.transforms import Bernoulli
 from augnet.transforms.noise import derangement
 
-AT_REST = 0.02  # magnitudes below are moved as if they were this, so that no transform dies
-MOVED = 32  # samples tell how far a transform moves the data
-STILL = 0.01  # of the distance between samples: layers that move data less are all but at rest
+R = TypeVar("R", bound="type[Regularizer]")
 
 
-def selective(weights: Tensor | nn.Module, magnitudes: Tensor | None = None) -> Tensor:
+class Regularizer(ABC):
+    """Compute a scalar that is lower the stronger the transforms of an augmentation are."""
+
+    name: ClassVar[str]
+    """The key in `REGULARIZERS`."""
+    accepts: ClassVar[tuple[type[nn.Module], ...]] = (AugmentationLayer,)
+    """The modules that it reads; others in the same augmentation are skipped."""
+
+    @abstractmethod
+    def __call__(
+        self, augment: nn.Module, x: Tensor | None = None, generator: Generator | None = None
+    ) -> Tensor:
+        """Return the value for an augmentation and a batch, with gradients."""
+
+    def read(self, augment: object) -> list[Any]:
+        """Return the modules to read; raise TypeError if the augmentation has none."""
+        modules = list(augment.modules()) if isinstance(augment, nn.Module) else []
+        found = [module for module in modules if isinstance(module, self.accepts)]
+        if not found:
+            wanted = " or ".join(kind.__name__ for kind in self.accepts)
+            given = getattr(augment, "__name__", type(augment).__name__)
+            others = [
+                name
+                for name, other in REGULARIZERS.items()
+                if any(isinstance(module, other.accepts) for module in modules)
+            ]
+            fix = f"use {' or '.join(others)}" if others else "use no regularizer with it"
+            raise TypeError(f"{self.name} reads {wanted}; {given} has none: {fix}")
+        return found
+
+    def require_data(self, x: Tensor | None) -> Tensor:
+        """Return the batch; raise TypeError if it was left out."""
+        if x is None:
+            raise TypeError(
+                f"{self.name} measures how far transforms move the data; got no x: "
+                "call it with a batch, regularizer(net.augment, x)"
+            )
+        return x
+
+
+REGULARIZERS: dict[str, type[Regularizer]] = {}
+
+
+def register_regularizer(cls: R) -> R:
+    """Add a regularizer to `REGULARIZERS` under its `name`; use it as a class decorator."""
+    if not isinstance(getattr(cls, "name", None), str):
+        raise TypeError(f"{cls.__name__} has no name: add name: ClassVar[str] = ...")
+    holder = REGULARIZERS.get(cls.name, cls)
+    if (holder.__module__, holder.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(
+            f"{cls.name!r} is the name of {holder.__module__}.{holder.__qualname__} already: "
+            "choose another"
+        )
+    REGULARIZERS[cls.name] = cls
+    return cls
+
+
+@register_regularizer
+@dataclass(frozen=True)
+class WeightedNorm(Regularizer):
     """Reward strong transforms that have weight: −‖w ⊙ μ‖₂ (section 3.4).
 
-    Of two vectors, or read off a layer or module, all of whose layers share one norm. Tying
-    weights to magnitudes keeps the net from putting all weight on a transform of magnitude 0, and
-    makes each layer select one transform.
+    All layers share one norm. The product keeps the net from putting all weight on a transform of
+    magnitude 0, and makes each layer select one transform.
     """
-    if isinstance(weights, nn.Module):
-        layers = _layers(weights, "selective")
-        weights = torch.cat([layer.weights for layer in layers])
-        if magnitudes is None:
-            magnitudes = torch.cat([layer.magnitudes for layer in layers])
-    if magnitudes is None:
-        raise TypeError("selective takes weights and magnitudes, or a layer or module with both")
+
+    name: ClassVar[str] = "weighted_norm"
+
+    def __call__(
+        self, augment: nn.Module, x: Tensor | None = None, generator: Generator | None = None
+    ) -> Tensor:
+        """Return −‖w ⊙ μ‖₂; the batch is not used."""
+        layers = self.read(augment)
+        return weighted_norm(_weights(layers), _magnitudes(layers))
+
+
+@register_regularizer
+@dataclass(frozen=True)
+class MagnitudeNorm(Regularizer):
+    """Reward strong transforms, whatever their weights: −‖μ‖₂ (Augerino's, section 3.4)."""
+
+    name: ClassVar[str] = "magnitude_norm"
+    accepts: ClassVar[tuple[type[nn.Module], ...]] = (AugmentationLayer, Augerino)
+
+    def __call__(
+        self, augment: nn.Module, x: Tensor | None = None, generator: Generator | None = None
+    ) -> Tensor:
+        """Return −‖μ‖₂; the batch is not used."""
+        return _minus_norm(_magnitudes(self.read(augment)))
+
+
+@register_regularizer
+@dataclass(frozen=True)
+class DataSpaceNorm(Regularizer):
+    """Let transforms compete for weight by how far they move the data: −‖w ⊙ d‖ − ‖w ⊙ μ‖.
+
+    d is the `displacement` of each transform. The first term has gradients in w only, the second
+    in μ only: each magnitude grows in its own range.
+    """
+
+    name: ClassVar[str] = "data_space_norm"
+
+    def __call__(
+        self, augment: nn.Module, x: Tensor | None = None, generator: Generator | None = None
+    ) -> Tensor:
+        """Return −‖w ⊙ stop(d)‖₂ − ‖stop(w) ⊙ μ‖₂."""
+        layers, x = self.read(augment), self.require_data(x)
+        weights = _weights(layers)
+        moved = torch.cat([displacement(layer, x, generator) for layer in layers])
+        return weighted_norm(weights, moved) + weighted_norm(weights.detach(), _magnitudes(layers))
+
+
+@dataclass(frozen=True)
+class _Displacement(Regularizer):
+    """Measure Σ w d(μ) of each layer, with gradients in w and μ.
+
+    d is the mean distance between a sample and its view, as a fraction of that between two
+    samples; for a Bernoulli transform it is the exact expectation.
+    """
+
+    samples: int = 32
+    """How many samples of the batch are transformed."""
+    min_magnitude: float = 0.02
+    """Smaller magnitudes get the gradient here, because a distance has none at magnitude 0."""
+
+    def per_layer(
+        self, augment: nn.Module, x: Tensor | None, generator: Generator | None
+    ) -> Tensor:
+        """Return Σ w d(μ), one value per layer; 0 for a single sample, which has no distance."""
+        layers, x = self.read(augment), self.require_data(x)[: self.samples]
+        if len(x) == 1:
+            return x.new_zeros(len(layers))
+        between = _distance(x, x[derangement(x, len(x), generator)])
+        moved = torch.stack([self._moved(layer, x, generator) for layer in layers])
+        return moved / between.clamp(min=1e-6)
+
+    def _moved(self, layer: AugmentationLayer, x: Tensor, generator: Generator | None) -> Tensor:
+        layer.check(x)
+        total = x.new_zeros(())
+        transforms = zip(layer.transforms, layer.weights, layer.magnitudes, strict=True)
+        for transform, weight, magnitude in transforms:
+            if isinstance(transform, Bernoulli):
+                moved = transform.strength(magnitude) * _distance(transform.apply(x), x)
+            else:
+                raised = magnitude + (self.min_magnitude - magnitude.detach()).clamp(min=0)
+                moved = _distance(transform.view(x, raised, generator), x)
+            total = total + weight * moved
+        return total
+
+
+@register_regularizer
+@dataclass(frozen=True)
+class MeanDisplacement(_Displacement):
+    """Reward each transform by how far it moves the data: −Σ w d(μ).
+
+    A transform grows until moving samples a little farther costs more than it is worth, so the
+    unit of its magnitude does not matter. For layers of one transform each.
+    """
+
+    name: ClassVar[str] = "mean_displacement"
+
+    def __call__(
+        self, augment: nn.Module, x: Tensor | None = None, generator: Generator | None = None
+    ) -> Tensor:
+        """Return −Σ w d(μ) over all transforms of all layers."""
+        return -self.per_layer(augment, x, generator).sum()
+
+
+@register_regularizer
+@dataclass(frozen=True)
+class LogDisplacement(_Displacement):
+    """Allow each layer the same cost: −Σ log Σ w d(μ), a sum over layers.
+
+    A transform whose cost is proportional to how far it moves the data grows until it costs λ, the
+    weight of the regularizer, in units of the loss. One that costs less goes to its limit. No
+    transform displaces another, and none goes to 0.
+    """
+
+    offset: float = 0.01
+    """Added before the logarithm, so that its slope is finite where nothing moves the data."""
+    name: ClassVar[str] = "log_displacement"
+
+    def __call__(
+        self, augment: nn.Module, x: Tensor | None = None, generator: Generator | None = None
+    ) -> Tensor:
+        """Return −Σ log(Σ w d(μ) + offset) over all layers."""
+        return -(self.per_layer(augment, x, generator) + self.offset).log().sum()
+
+
+def weighted_norm(weights: Tensor, magnitudes: Tensor) -> Tensor:
+    """Return −‖w ⊙ μ‖₂ of two vectors."""
     return _minus_norm(weights * magnitudes)
-
-
-def magnitude_only(magnitudes: Tensor | nn.Module) -> Tensor:
-    """Reward strong transforms, whatever their weights: −‖μ‖₂ (Augerino's penalty, section 3.4)."""
-    if isinstance(magnitudes, nn.Module):
-        found = [
-            part.magnitudes
-            for part in magnitudes.modules()
-            if isinstance(part, AugmentationLayer | Augerino)
-        ]
-        if not found:
-            raise TypeError(
-                f"magnitude_only reads magnitudes off augmentation layers or Augerino; "
-                f"{type(magnitudes).__name__} has none"
-            )
-        magnitudes = torch.cat(found)
-    return _minus_norm(magnitudes)
-
-
-def _minus_norm(values: Tensor) -> Tensor:
-    # A norm has no gradient at zero, where magnitudes may start: the shift, too small to be seen
-    # anywhere else, makes all of them grow alike from there.
-    return -(values + 1e-12).norm()
 
 
 @torch.no_grad()
 def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | None = None) -> Tensor:
-    """Tell how far each transform of a layer moves a batch, as a part of the distance between samples.
+    """Measure how far each transform moves a batch, as a fraction of the distance between samples.
 
-    Magnitudes of different transforms have no common unit; this is one, in the space of the data. To
-    let transforms compete in it, give it to `selective` in the place of the magnitudes. Samples that do
-    not differ, or a single one, are no measure: then all transforms are at 0.
+    Magnitudes of different transforms have no common unit; this is one, in the space of the data.
+    The result is 0 for all transforms where samples do not differ, or where there is only one.
     """
     layer.check(x)
     if x.shape[0] == 1:
@@ -76,79 +234,27 @@ def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | Non
     ]
     others = x[derangement(x, len(x), generator)]
     moved = torch.stack([(view - x).square().mean().sqrt() for view in views])
-    apart = (others - x).square().mean().sqrt()
-    return torch.where(apart > 0, moved / apart, 0.0)
+    between = (others - x).square().mean().sqrt()
+    return torch.where(between > 0, moved / between, 0.0)
 
 
-def in_data_space(augment: nn.Module, x: Tensor, generator: Generator | None = None) -> Tensor:
-    """Let transforms compete for weight by how far they move the data; each grows in its own range.
-
-    −‖w ⊙ stop(d)‖ − ‖stop(w) ⊙ μ‖, where d is the `displacement` of each transform.
-    """
-    layers = _layers(augment, "in_data_space")
-    weights = torch.cat([layer.weights for layer in layers])
-    magnitudes = torch.cat([layer.magnitudes for layer in layers])
-    moved = torch.cat([displacement(layer, x, generator) for layer in layers])
-    return selective(weights, moved) + selective(weights.detach(), magnitudes)
+def _weights(layers: Sequence[AugmentationLayer]) -> Tensor:
+    return torch.cat([layer.weights for layer in layers])
 
 
-def travel(augment: nn.Module, x: Tensor, generator: Generator | None = None) -> Tensor:
-    """Reward each transform by how far it moves the data: −Σ w d(μ), with a gradient in both.
-
-    d is the mean distance between a sample and its view, as a part of that between two samples; for
-    coins it is the expectation, exactly. A transform grows until moving samples a little farther costs
-    more than that is worth: so transforms that move the data far at little cost go first, and no unit
-    of magnitude matters. For layers of one transform each, which compete for nothing but the task.
-    """
-    return -_travelled(_layers(augment, "travel"), x, generator).sum()
+def _magnitudes(layers: Sequence[AugmentationLayer | Augerino]) -> Tensor:
+    return torch.cat([layer.magnitudes for layer in layers])
 
 
-def shares(augment: nn.Module, x: Tensor, generator: Generator | None = None) -> Tensor:
-    """Grant each layer the same cost: −Σ log Σ w d(μ), with d as in `travel`.
-
-    A transform whose cost is in proportion to how far it moves the data grows until it costs λ, the
-    weight of the penalty, in units of the loss; one that costs less goes to its limit, one that
-    costs more moves the data less. So no transform takes the place of another, and none dies.
-    """
-    return -(_travelled(_layers(augment, "shares"), x, generator) + STILL).log().sum()
-
-
-def _travelled(layers: list[AugmentationLayer], x: Tensor, generator: Generator | None) -> Tensor:
-    """Give Σ w d(μ) of each layer."""
-    x = x[:MOVED]
-    if len(x) == 1:  # no other sample, no measure
-        return x.new_zeros(len(layers))
-    apart = _distance(x, x[derangement(x, len(x), generator)])
-    travelled = []
-    for layer in layers:
-        layer.check(x)
-        total = x.new_zeros(())
-        transforms = zip(layer.transforms, layer.weights, layer.magnitudes, strict=True)
-        for transform, weight, magnitude in transforms:
-            if isinstance(transform, Bernoulli):
-                moved = transform.strength(magnitude) * _distance(transform.apply(x), x)
-            else:
-                # At rest a distance has no gradient: there it is that of a small step.
-                stirred = magnitude + (AT_REST - magnitude.detach()).clamp(min=0)
-                moved = _distance(transform.view(x, stirred, generator), x)
-            total = total + weight * moved
-        travelled.append(total)
-    return torch.stack(travelled) / apart.clamp(min=1e-6)
+def _minus_norm(values: Tensor) -> Tensor:
+    # A norm has no gradient at zero, where magnitudes may start. The shift makes all of them grow
+    # alike from there, and is too small to matter anywhere else.
+    return -(values + 1e-12).norm()
 
 
 def _distance(first: Tensor, second: Tensor) -> Tensor:
     # A view may equal its sample, where a norm has no gradient: the shift makes it 0.
     return ((first - second).square().flatten(1).mean(1) + 1e-12).sqrt().mean()
-
-
-def _layers(augment: nn.Module, who: str) -> list[AugmentationLayer]:
-    layers = [part for part in augment.modules() if isinstance(part, AugmentationLayer)]
-    if not layers:
-        raise TypeError(
-            f"{who} reads weights off augmentation layers; {type(augment).__name__} has none: "
-            "for Augerino use magnitude_only"
-        )
-    return layers
 
 
 @dataclass(frozen=True)
@@ -176,7 +282,7 @@ class Schedule:
         object.__setattr__(self, "steps", mine)
 
     def __call__(self, epoch: int) -> float:
-        """Give the value at an epoch."""
+        """Return the value at an epoch."""
         if epoch < 0:
             raise ValueError(f"epochs count from 0; got {epoch}")
         return self.steps[bisect_right(self.steps, epoch, key=lambda step: step[0]) - 1][1]

@@ -17,7 +17,15 @@ import torch.nn.functional as F
 from recovery_tasks import LIMIT, Task
 from torch import Generator, Tensor, nn
 
-from augnet import Augerino, AugmentationLayer, AugNet, identity, learn, magnitude_only, selective
+from augnet import (
+    Augerino,
+    AugmentationLayer,
+    AugNet,
+    MagnitudeNorm,
+    WeightedNorm,
+    identity,
+    learn,
+)
 from augnet.layers import Policy, Step
 from augnet.learn import Found, inputs
 from augnet.transforms import Bernoulli, Transform
@@ -163,7 +171,7 @@ def paper(task: Task, seed: int) -> Outcome:
     """One layer with the paper's penalty at the paper's settings for the sinusoids."""
     layer = AugmentationLayer(*task.transforms, magnitude=0.0, temperature=0.01)
     net, learned = train(
-        task, seed, layer, lambda augment: 0.2 * selective(augment), lr=1e-2, copies=4,
+        task, seed, layer, lambda augment: 0.2 * WeightedNorm()(augment), lr=1e-2, copies=4,
         steps=STEPS // 2, weight_decay=1e-4,
         tail=lambda augment: torch.stack((augment.weights, augment.magnitudes)),
     )  # fmt: skip
@@ -185,7 +193,7 @@ def augerino(task: Task, seed: int) -> Outcome:
         return [], None
     augment = Augerino()
     net, widths = train(
-        task, seed, augment, lambda augment: 0.05 * magnitude_only(augment), lr=1e-2,
+        task, seed, augment, lambda augment: 0.05 * MagnitudeNorm()(augment), lr=1e-2,
         tail=lambda augment: augment.widths,
     )  # fmt: skip
     net.copies = 10

@@ -21,10 +21,10 @@ from augnet import (
     AugmentationLayer,
     AugmentationModule,
     AugNet,
+    WeightedNorm,
     build_transforms,
     identity,
     invariance,
-    selective,
     summary,
 )
 from augnet.aggregate import AGGREGATES, uncertainty
@@ -336,7 +336,7 @@ def test_regression_works_like_classification():
     for _ in range(150):
         loss = F.mse_loss(net(x), y)
         steps.zero_grad()
-        (loss + 0.1 * selective(net.augment)).backward()
+        (loss + 0.1 * WeightedNorm()(net.augment)).backward()
         steps.step()
         losses.append(loss.item())
     assert net(x).shape == (256,)

@@ -1,6 +1,8 @@
-"""Penalties against hand-computed values, and schedules."""
+"""Regularizers against hand-computed values, and schedules."""
 
 import math
+from dataclasses import FrozenInstanceError, dataclass
+from typing import ClassVar
 
 import pytest
 import torch
@@ -8,43 +10,89 @@ from specimens import inputs, seeded
 from torch import nn
 
 from augnet import (
+    REGULARIZERS,
     Augerino,
     AugmentationLayer,
     AugmentationModule,
     AugNet,
+    DataSpaceNorm,
+    LogDisplacement,
+    MagnitudeNorm,
+    MeanDisplacement,
     Schedule,
+    WeightedNorm,
     build_transforms,
-    magnitude_only,
-    selective,
+    identity,
+    register_regularizer,
 )
-from augnet.regularizers import displacement, in_data_space, shares, travel
+from augnet.regularizers import Regularizer, displacement, weighted_norm
 from augnet.transforms import IMAGES
 
+weighted, magnitudes_alone, in_data_space = WeightedNorm(), MagnitudeNorm(), DataSpaceNorm()
+mean_displacement, log_displacement = MeanDisplacement(), LogDisplacement()
 
-def test_penalties_of_tensors():
+
+def test_the_weighted_norm_of_tensors():
     w, mu = torch.tensor([0.5, 0.5]), torch.tensor([0.6, 0.8])
-    assert selective(w, mu).item() == pytest.approx(-0.5)  # −‖(0.3, 0.4)‖
-    assert magnitude_only(mu).item() == pytest.approx(-1.0)
+    assert weighted_norm(w, mu).item() == pytest.approx(-0.5)  # −‖(0.3, 0.4)‖
+    assert weighted_norm(torch.ones(2), mu).item() == pytest.approx(-1.0)
 
 
-def test_penalties_read_off_layers_modules_and_nets():
+def test_regularizers_are_looked_up_by_name_and_called_alike():
+    assert list(REGULARIZERS) == [
+        "weighted_norm", "magnitude_norm", "data_space_norm", "mean_displacement",
+        "log_displacement",
+    ]  # fmt: skip
+    layer = AugmentationLayer(*build_transforms(["rotate", "hue"]), magnitude=0.5)
+    for name, cls in REGULARIZERS.items():
+        assert cls.name == name
+        value = cls()(layer, pictures(), seeded(0))
+        assert value.shape == ()
+        assert value.requires_grad
+    with pytest.raises(FrozenInstanceError):
+        mean_displacement.samples = 3
+
+
+def test_a_regularizer_of_ones_own_is_one_class(monkeypatch):
+    @dataclass(frozen=True)
+    class LargestMagnitude(Regularizer):
+        name: ClassVar[str] = "largest_magnitude"
+
+        def __call__(self, augment, x=None, generator=None):
+            return -max(layer.magnitudes.max() for layer in self.read(augment))
+
+    registry = dict(REGULARIZERS)
+    monkeypatch.setattr("augnet.regularizers.REGULARIZERS", registry)
+    assert register_regularizer(LargestMagnitude) is LargestMagnitude
+    layer = AugmentationLayer(*build_transforms(["rotate", "hue"]), magnitude=[0.25, 0.5])
+    assert registry["largest_magnitude"]()(layer).item() == -0.5
+    with pytest.raises(ValueError, match="'weighted_norm' is the name of"):
+        register_regularizer(type("Mine", (WeightedNorm,), {}))
+    with pytest.raises(TypeError, match="Nameless has no name: add name"):
+        register_regularizer(type("Nameless", (Regularizer,), {}))
+
+
+def test_regularizers_read_layers_modules_and_nets():
     layer = AugmentationLayer(*build_transforms(["rotate", "hue"]), magnitude=[0.6, 0.8])
-    assert selective(layer).item() == pytest.approx(-0.5)
-    assert selective(layer, torch.tensor([0.0, 0.2])).item() == pytest.approx(-0.1)
-    assert magnitude_only(layer).item() == pytest.approx(-1.0)
+    assert weighted(layer).item() == pytest.approx(-0.5)
+    assert weighted_norm(layer.weights, torch.tensor([0.0, 0.2])).item() == pytest.approx(-0.1)
+    assert magnitudes_alone(layer).item() == pytest.approx(-1.0)
     # Layers share one norm: √(0.5² + 0.5²) and √(1 + 1).
     twice = AugmentationModule([layer, AugmentationLayer(*layer.transforms, magnitude=[0.8, 0.6])])
     net = AugNet(twice, nn.Flatten())
     for whole in (twice, net):
-        assert selective(whole).item() == pytest.approx(-(0.5**0.5))
-        assert magnitude_only(whole).item() == pytest.approx(-(2**0.5))
+        assert weighted(whole).item() == pytest.approx(-(0.5**0.5))
+        assert magnitudes_alone(whole).item() == pytest.approx(-(2**0.5))
 
 
 def test_augerino_has_magnitudes_and_no_weights():
     augerino = Augerino([1.0, 2, 2, 2, 4, 1e-9])
-    assert magnitude_only(augerino).item() == pytest.approx(-(29**0.5))
-    with pytest.raises(TypeError, match="Augerino has none: for Augerino use magnitude_only"):
-        selective(augerino)
+    assert magnitudes_alone(augerino).item() == pytest.approx(-(29**0.5))
+    with pytest.raises(
+        TypeError,
+        match=r"weighted_norm reads AugmentationLayer; Augerino has none: use magnitude_norm$",
+    ):
+        weighted(augerino)
 
 
 def test_the_gradient_of_the_square_has_the_closed_form():
@@ -57,14 +105,14 @@ def test_the_gradient_of_the_square_has_the_closed_form():
         w2 = torch.tensor(start, dtype=torch.float64, requires_grad=True)
         mu = torch.tensor([0.3, 0.9], dtype=torch.float64)
         squares = mu.square().sum()
-        (gradient,) = torch.autograd.grad(selective(torch.stack([1 - w2, w2]), mu).square(), w2)
+        (gradient,) = torch.autograd.grad(weighted_norm(torch.stack([1 - w2, w2]), mu).square(), w2)
         torch.testing.assert_close(gradient, 2 * mu[1] ** 2 - 2 * (1 - w2.detach()) * squares)
         if start == 0.5:
             torch.testing.assert_close(gradient, 2 * mu[1] ** 2 - 2 * w2.detach() * squares)
             assert gradient > 0  # μ₁ ≤ μ₂: the norm grows with the weight of the stronger transform
 
 
-def test_a_layer_that_is_only_penalized_selects_the_transform_with_the_highest_magnitude():
+def test_a_layer_that_is_only_regularized_selects_the_transform_with_the_highest_magnitude():
     layer = AugmentationLayer(
         *build_transforms(["rotate", "hue", "scale"]), magnitude=[0.3, 0.5, 0.4]
     )
@@ -72,7 +120,7 @@ def test_a_layer_that_is_only_penalized_selects_the_transform_with_the_highest_m
     steps = torch.optim.Adam([layer.logits], lr=0.1)
     for _ in range(200):
         steps.zero_grad()
-        selective(layer).backward()
+        weighted(layer).backward()
         steps.step()
     assert layer.weights.argmax() == 1
     assert layer.weights.max() > 0.99
@@ -80,21 +128,25 @@ def test_a_layer_that_is_only_penalized_selects_the_transform_with_the_highest_m
 
 def test_magnitudes_that_start_at_zero_grow_alike():
     layer = AugmentationLayer(*build_transforms(["rotate", "hue"]), magnitude=0.0)
-    for penalty in (selective, magnitude_only):
+    for regularizer in (weighted, magnitudes_alone):
         layer.zero_grad()
-        penalty(layer).backward()
+        regularizer(layer).backward()
         assert (layer.raw_magnitudes.grad < -0.1).all()
         assert layer.raw_magnitudes.grad.unique().numel() == 1
-        assert penalty(layer).item() == pytest.approx(0, abs=1e-6)
+        assert regularizer(layer).item() == pytest.approx(0, abs=1e-6)
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(TypeError, match="Flatten has none"):
-        selective(nn.Flatten())
-    with pytest.raises(TypeError, match="Flatten has none"):
-        magnitude_only(nn.Flatten())
-    with pytest.raises(TypeError, match="weights and magnitudes"):
-        selective(torch.ones(2))
+    with pytest.raises(TypeError, match="Flatten has none: use no regularizer with it"):
+        weighted(nn.Flatten())
+    with pytest.raises(TypeError, match="reads AugmentationLayer or Augerino; Flatten has none"):
+        magnitudes_alone(nn.Flatten())
+    with pytest.raises(TypeError, match="identity has none"):
+        weighted(identity)
+    layer = AugmentationLayer(*build_transforms(["rotate"]))
+    for regularizer in (in_data_space, mean_displacement, log_displacement):
+        with pytest.raises(TypeError, match=f"{regularizer.name} measures .* got no x: call it"):
+            regularizer(layer)
 
 
 def test_displacement_is_in_units_of_the_distance_between_samples():
@@ -125,7 +177,7 @@ def test_competition_in_data_space_moves_weights_by_distance_and_magnitudes_alik
     assert magnitudes[0].item() == pytest.approx(magnitudes[1].item())
     assert (magnitudes < 0).all()
     moved = displacement(layer, x, seeded(0))
-    expected = selective(layer.weights, moved) + selective(layer)
+    expected = weighted_norm(layer.weights, moved) + weighted(layer)
     torch.testing.assert_close(in_data_space(layer, x, seeded(0)), expected)
 
 
@@ -164,53 +216,55 @@ def composed(*names, magnitude=0.2):
     return AugmentationModule(layers)
 
 
-def test_travel_of_a_coin_is_its_expectation():
+def test_the_mean_displacement_of_a_bernoulli_transform_is_its_expectation():
     x = pictures()
     flip = composed("horizontal_flip", magnitude=0.4)
     moved = (x[:32].flip(-1) - x[:32]).square().flatten(1).mean(1).sqrt().mean()
-    others = [-travel(flip, x, seeded(seed)).item() for seed in range(3)]
+    others = [-mean_displacement(flip, x, seeded(seed)).item() for seed in range(3)]
     # Probability 0.2; independent pixels are as far from their mirror as from another image.
     assert others == pytest.approx([0.2] * 3, rel=0.05)
     assert moved > 0
-    travel(flip, x, seeded(0)).backward()
+    mean_displacement(flip, x, seeded(0)).backward()
     assert flip[0].raw_magnitudes.grad.item() == pytest.approx(-0.5, rel=0.05)
 
 
-def test_travel_rewards_transforms_by_how_far_they_move_the_data():
+def test_the_mean_displacement_rewards_transforms_by_how_far_they_move_the_data():
     x = pictures()
     augment = composed("translate_x", "rotate", "contrast", "sample_pairing")
-    travel(augment, x, seeded(0)).backward()
+    mean_displacement(augment, x, seeded(0)).backward()
     assert all(layer.raw_magnitudes.grad.item() < 0 for layer in augment)
     wide = composed("translate_x", "rotate", "contrast", "sample_pairing", magnitude=0.6)
-    assert travel(wide, x, seeded(0)) < travel(augment, x, seeded(0))
+    assert mean_displacement(wide, x, seeded(0)) < mean_displacement(augment, x, seeded(0))
 
 
-def test_travel_weighs_transforms_and_takes_any_batch():
+def test_the_mean_displacement_weighs_transforms_and_takes_any_batch():
     x = pictures()
     layer = AugmentationLayer(*build_transforms(["translate_x", "contrast"]), magnitude=0.5)
-    travel(layer, x, seeded(0)).backward()
+    mean_displacement(layer, x, seeded(0)).backward()
     assert layer.logits.grad[0] < 0 < layer.logits.grad[1]  # the translation moves farther
     still = composed("rotate", "horizontal_flip", magnitude=0.0)
-    assert -0.1 < travel(still, x, seeded(0)).item() <= 0
-    travel(still, x, seeded(0)).backward()
-    assert all(layer.raw_magnitudes.grad.item() < 0 for layer in still)  # nothing dies
-    assert travel(still, x[:1], seeded(0)) == 0
-    with pytest.raises(TypeError, match="travel reads weights off augmentation layers"):
-        travel(torch.nn.Identity(), x)
+    assert -0.1 < mean_displacement(still, x, seeded(0)).item() <= 0
+    mean_displacement(still, x, seeded(0)).backward()
+    assert all(layer.raw_magnitudes.grad.item() < 0 for layer in still)  # all of them grow
+    assert mean_displacement(still, x[:1], seeded(0)) == 0
+    with pytest.raises(TypeError, match="mean_displacement reads AugmentationLayer; Identity has"):
+        mean_displacement(torch.nn.Identity(), x)
 
 
-def test_shares_pay_for_doubling_what_a_transform_moves_whatever_that_is():
+def test_the_log_displacement_rewards_a_doubled_displacement_alike_at_any_size():
     x = pictures()
     flip = composed("horizontal_flip", magnitude=0.4)
-    assert shares(flip, x, seeded(0)).item() == pytest.approx(-math.log(0.2 + 0.01), abs=0.05)
-    for magnitude in (0.2, 0.4, 0.8):  # a coin moves in proportion to its magnitude
+    assert log_displacement(flip, x, seeded(0)).item() == pytest.approx(
+        -math.log(0.2 + 0.01), abs=0.05
+    )
+    for magnitude in (0.2, 0.4, 0.8):  # a flip moves in proportion to its magnitude
         flip = composed("horizontal_flip", magnitude=magnitude)
-        shares(flip, x, seeded(0)).backward()
+        log_displacement(flip, x, seeded(0)).backward()
         elasticity = flip[0].raw_magnitudes.grad.item() * magnitude
         assert elasticity == pytest.approx(-magnitude / (magnitude + 0.02), rel=0.05)
 
 
-def test_shares_settle_where_a_transform_costs_what_it_may():
+def test_the_log_displacement_settles_where_a_transform_costs_what_it_may():
     x = pictures()
     allowed = 0.01
     augment = composed("horizontal_flip", "contrast", magnitude=0.1)
@@ -220,21 +274,21 @@ def test_shares_settle_where_a_transform_costs_what_it_may():
     for step in range(300):
         cost = sum(s * layer.magnitudes.sum() for s, layer in zip(slopes, augment, strict=True))
         descent.zero_grad()
-        (cost + allowed * shares(augment, x, seeded(step))).backward()
+        (cost + allowed * log_displacement(augment, x, seeded(step))).backward()
         descent.step()
     flip, contrast = (layer.magnitudes.item() for layer in augment)
     assert flip * 0.04 == pytest.approx(allowed, rel=0.1)
     assert contrast == 1.0
 
 
-def test_shares_let_no_transform_die_and_take_any_batch():
+def test_the_log_displacement_lets_no_transform_go_to_zero_and_takes_any_batch():
     x = pictures()
     still = composed("rotate", "horizontal_flip", magnitude=0.0)
-    shares(still, x, seeded(0)).backward()
+    log_displacement(still, x, seeded(0)).backward()
     assert all(layer.raw_magnitudes.grad.item() < 0 for layer in still)
     layer = AugmentationLayer(*build_transforms(["translate_x", "contrast"]), magnitude=0.5)
-    shares(layer, x, seeded(0)).backward()
+    log_displacement(layer, x, seeded(0)).backward()
     assert layer.logits.grad[0] < 0 < layer.logits.grad[1]  # the translation moves farther
-    assert shares(still, x[:1], seeded(0)).isfinite()
-    with pytest.raises(TypeError, match="shares reads weights off augmentation layers"):
-        shares(torch.nn.Identity(), x)
+    assert log_displacement(still, x[:1], seeded(0)).isfinite()
+    with pytest.raises(TypeError, match="log_displacement reads AugmentationLayer; Identity has"):
+        log_displacement(torch.nn.Identity(), x)

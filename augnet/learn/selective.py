@@ -13,7 +13,7 @@ from augnet.learn.inputs import Data
 from augnet.learn.ranges import BATCH, PART, Clock, one_cycle
 from augnet.learn.result import Invariance, Row
 from augnet.net import AugNet
-from augnet.regularizers import displacement, selective
+from augnet.regularizers import displacement, weighted_norm
 from augnet.transforms import Transform
 from augnet.transforms.noise import permutation
 
@@ -116,7 +116,7 @@ class SelectiveLayers:
         weights = torch.cat([layer.weights for layer in self.augment])
         with torch.no_grad():
             moved = torch.cat([displacement(layer, x, self.generator) for layer in self.augment])
-        return selective(weights, moved)
+        return weighted_norm(weights, moved)
 
     def selected(self) -> list[Invariance]:
         """Say which transform each layer selected, and how far it goes."""

@@ -22,7 +22,8 @@ from augnet.paper.launch import (
     on_this_machine,
 )
 from augnet.paper.run import RunDirectory
-from augnet.paper.train import Row
+from augnet.paper.train import Row, transforms_of
+from augnet.training import DirectoryError
 from augnet.validation import nearest
 
 app = typer.Typer(
@@ -48,7 +49,7 @@ def run(
         list[str] | None, typer.Option(help="A variant; may be given again. Default: all.")
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="ours, paper, or another of augnet paper list; a+b for both of two.")
+        str, typer.Option(help="ours, paper, or another of augnet paper list; a+b combines.")
     ] = "ours",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 1,
     set: Annotated[
@@ -56,11 +57,11 @@ def run(
     ] = None,
     sweep: Annotated[
         list[str] | None,
-        typer.Option(help="Values to try, such as penalty.weight=0.1,0.5; repeated, a grid."),
+        typer.Option(help="Values to try: regularizer.weight=0.1,0.5; may be repeated."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
     devices: Annotated[
-        int, typer.Option(min=1, help="GPUs for each run; without any, processes.")
+        int, typer.Option(min=1, help="GPUs per run; processes on a machine without GPUs.")
     ] = 1,
     precision: Annotated[str, typer.Option(help=f"One of {', '.join(PRECISIONS)}.")] = "32-true",
     ray: Annotated[
@@ -68,11 +69,12 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories go.")] = Path("runs"),
 ) -> None:
-    """Run an experiment: its variants, over some seeds. What is finished is not run again.
+    """Run the variants of an experiment over seeds; skip finished runs, resume others.
 
     Under torchrun, all of its processes share each run.
     """
-    with one_clear_line(ConfigError, interrupted="The same command goes on from the last epoch."):
+    interrupted = "The same command resumes after the last epoch."
+    with one_clear_line(ConfigError, DirectoryError, interrupted=interrupted):
         experiment = config.read(name)
         changes = dict(map(config.parse_change, set or []))
         configs = [
@@ -86,20 +88,20 @@ def run(
             for seed in range(seeds)
         ]
         if ray and (devices > 1 or jobs > 1):
-            raise ConfigError("--ray decides where runs go: leave out --devices and --jobs")
+            raise ConfigError("--ray distributes runs itself: leave out --devices and --jobs")
         processes = int(os.environ["LOCAL_WORLD_SIZE"]) if in_group() else jobs * devices
         machine = Machine(devices, precision, threads(processes))
         if in_group():
-            follow(runs, lambda missing: in_this_group(missing, machine))
+            show_progress(runs, lambda missing: in_this_group(missing, machine))
             if os.environ["RANK"] != "0":
                 return
         else:
             for each in runs:
                 each.check()
             if ray:
-                follow(runs, lambda missing: on_ray(missing, ray, precision))
+                show_progress(runs, lambda missing: on_ray(missing, ray, precision))
             else:
-                follow(runs, lambda missing: on_this_machine(missing, jobs, machine))
+                show_progress(runs, lambda missing: on_this_machine(missing, jobs, machine))
         console.print(summarize(experiment, runs))
 
 
@@ -157,10 +159,10 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Run directories, or folders of them.")],
     out: Annotated[Path, typer.Option(help="Where pages, figures and tables go.")] = Path("report"),
 ) -> None:
-    """Write a page, figures and a table for each experiment among some runs."""
+    """Write a page, figures and a table for each experiment in some run directories."""
     from augnet.paper.report import directories, find, searches, write
 
-    with one_clear_line(ConfigError):
+    with one_clear_line(ConfigError, DirectoryError):
         searched = searches.find(runs)
         has_runs = not searched or directories.find(runs, "run")
         pages = searches.write(searched, out)
@@ -169,21 +171,21 @@ def report(
 
 
 def threads(processes: int) -> int:
-    """Say how many threads a process has: as OMP_NUM_THREADS says, or its part of the cores."""
+    """Return the threads per process: OMP_NUM_THREADS, or an equal part of the cores."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdigit() and int(said) else max(1, (os.cpu_count() or 1) // processes)
 
 
 def folder(each: Config) -> str:
-    """Name the directory of a config: its variant, and its point if it is one of a grid."""
+    """Return the name of a config's directory: its variant, and its values in a sweep."""
     point = "".join(f",{key}={value}" for key, value in each.sweep.items())
     return each.variant + re.sub(r"[^\w.,=-]+", "_", point)
 
 
-def follow(
+def show_progress(
     runs: list[RunDirectory], perform: Callable[[list[RunDirectory]], Iterator[None]]
 ) -> None:
-    """Show a bar for each run while those that are not over are performed."""
+    """Perform the runs that are not finished; show a progress bar for each run."""
     columns = (
         TextColumn("{task.fields[run]:<28}"),
         BarColumn(),
@@ -199,29 +201,33 @@ def follow(
         }
         watched = list(runs)
         for _ in perform([each for each in runs if not each.finished]):
-            over = [each for each in watched if each.finished]
+            finished = [each for each in watched if each.finished]  # before their rows are read
             for each in watched:
                 if rows := each.rows():
                     text = headline(rows[-1])
                     progress.update(bars[each], completed=len(rows), description=text)
-            watched = [each for each in watched if each not in over]
+            watched = [each for each in watched if each not in finished]
 
 
 def headline(row: Row) -> str:
-    """Say how an epoch went: loss, accuracy, and the leading transform."""
+    """Describe an epoch: loss, accuracy, and the transform with the largest weight."""
     text = f"loss {row['loss']:.3f}  accuracy {row['valid_accuracy']:.3f}"
     leader = leading(row)
     return f"{text}  {leader}" if leader else text
 
 
 def leading(row: Row) -> str:
-    """Name the transform with the largest weight in the first layer."""
-    weights = {key: v for key, v in row.items() if key.startswith("layer1.") and "weight" in key}
-    return max(weights, key=weights.__getitem__).split(".")[1] if weights else ""
+    """Return the name of the transform with the largest weight in the first layer, if any."""
+    first = {
+        state.name: state.weight
+        for state in transforms_of(row)
+        if state.layer == 1 and state.weight is not None
+    }
+    return max(first, key=first.__getitem__) if first else ""
 
 
 def summarize(experiment: Experiment, runs: list[RunDirectory]) -> Table:
-    """Say of every run what it learned."""
+    """Return a table of what each run learned."""
     from augnet.paper.report.records import records
     from augnet.paper.report.runs import read
     from augnet.paper.report.tables import runs_table

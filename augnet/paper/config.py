@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from augnet.regularizers import Schedule
+from augnet.regularizers import REGULARIZERS, Schedule
 from augnet.validation import nearest
 
 EXPERIMENTS = resources.files("augnet.paper") / "experiments"
@@ -54,17 +54,18 @@ class Net(Section):
 
 
 class Regularization(Section):
-    """What is added to the loss, and its weight over the epochs."""
+    """A regularizer of `REGULARIZERS` or "none", and its weight over the epochs."""
 
-    name: Literal[
-        "none",
-        "weighted_norm",
-        "magnitude_norm",
-        "data_space_norm",
-        "mean_displacement",
-        "log_displacement",
-    ] = "none"
+    name: str = "none"
     weight: float | list[tuple[int, float]] = 0.0
+
+    @field_validator("name")
+    @classmethod
+    def _is_registered(cls, name: str) -> str:
+        known = ("none", *REGULARIZERS)
+        if (plain := name.replace("-", "_")) not in known:
+            raise ValueError(f"unknown regularizer {name!r}{nearest(name, known)}")
+        return plain
 
     @field_validator("weight")
     @classmethod

@@ -1,23 +1,21 @@
-"""A run: a config and a seed become objects, and those a directory that can be resumed.
+"""Build what a config describes, and train it in a directory that can be resumed.
 
-    run.json            schema, versions, config and seed: written first, and never changed
-    rows.jsonl          one flat row per epoch
-    state.pt            what is needed to go on after the last epoch; gone when the run is over
-    model.safetensors   the trained net
-    result.json         written last: the run is over
-
-Every file is replaced at once or not at all, so that a run can be killed at any moment.
+manifest.json       settings (config and seed), data fingerprint, versions, digests of the files
+rows.jsonl          one row per epoch
+state.pt            what is needed to continue after the last epoch; removed at the end
+model.safetensors   the trained net, written at the end
+result.json         the row of that net and its scores, written at the end
 """
 
 import inspect
-import io
 import json
 import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -25,8 +23,6 @@ from lightning_fabric import Fabric
 from safetensors.torch import save as to_safetensors
 
 import augnet
-from augnet.allocator import keep_freed_memory
-from augnet.files import write
 from augnet.layers import (
     Augerino,
     AugmentationLayer,
@@ -40,14 +36,13 @@ from augnet.layers.published import autoaugment, crop_flip, randaugment, trivial
 from augnet.net import AugNet
 from augnet.paper.config import Config, ConfigError, Named
 from augnet.paper.datasets import DATASETS, Splits
-from augnet.paper.train import Row, Trainer
+from augnet.paper.train import Row, Trainer, build_regularizer
+from augnet.training import DirectoryError, ResumableDirectory, fingerprint, keep_freed_memory
 from augnet.transforms import TransformSpec, build_transforms
 from augnet.trunks import TRUNKS
 from augnet.validation import nearest
 
-SCHEMA = 1
-# In the order in which they are written.
-FILES = ("run.json", "state.pt", "rows.jsonl", "model.safetensors", "result.json")
+ROWS = "rows.jsonl"
 
 
 def layers(
@@ -59,7 +54,7 @@ def layers(
     repeat: int = 1,
     after: str | None = None,
 ) -> AugmentationModule | Chain:
-    """Build augmentation layers from lists of transforms; `repeat` the whole, `after` a policy."""
+    """Build layers from lists of transforms, all `repeat` times, and optionally after a policy."""
     shared = {"sfreq": sfreq, "channels": channels}
     shared = {key: value for key, value in shared.items() if value is not None}
     module = AugmentationModule(
@@ -76,7 +71,7 @@ def layers(
 
 
 def fixed(transform: TransformSpec, probability: float = 1.0) -> Policy:
-    """Build the augmentation that somebody knew: one transform at its limit, with a probability."""
+    """Build an augmentation known beforehand: one transform at its limit, with a probability."""
     return Policy([[Step(build_transforms(transform)[0], probability)]])
 
 
@@ -95,36 +90,35 @@ AUGMENTS: dict[str, Callable[..., Any]] = {
     **POLICIES,
 }
 
-# Which penalty can be read off which augmentation.
-PENALIZED: dict[str, tuple[str, ...]] = {
-    "none": tuple(AUGMENTS),
-    "weighted_norm": ("layers",),
-    "data_space_norm": ("layers",),
-    "mean_displacement": ("layers",),
-    "log_displacement": ("layers",),
-    "magnitude_norm": ("layers", "augerino"),
-}
-
 
 def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
-    """Make the net and load the data that a config describes."""
+    """Build the net and load the data that a config describes."""
     splits = make("data", DATASETS, config.data, seed=seed)
     torch.manual_seed(seed)
     augment = make("augment", AUGMENTS, config.augment)
     trunk = make("trunk", TRUNKS, config.trunk)
-    if config.augment.name not in PENALIZED[config.regularizer.name]:
-        raise ConfigError(
-            f"penalty {config.regularizer.name!r} is not for augment {config.augment.name!r}, "
-            f"but for {' or '.join(PENALIZED[config.regularizer.name])}: try regularizer.name=none"
-        )
+    _check_regularizer(config, augment)
     try:
         return AugNet(augment, trunk, **config.net.model_dump()), splits
     except ValueError as error:
         raise ConfigError(f"net: {error}") from None
 
 
+def _check_regularizer(config: Config, augment: object) -> None:
+    """Raise ConfigError if the regularizer cannot read the augmentation."""
+    regularizer = build_regularizer(config.regularizer.name)
+    if regularizer is None:
+        return
+    try:
+        regularizer.read(augment)
+    except TypeError as error:
+        raise ConfigError(
+            f"regularizer, with augment.name={config.augment.name}: {error} (regularizer.name=none)"
+        ) from None
+
+
 def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **extra: Any) -> Any:
-    """Call a thing of a registry with the arguments of a config."""
+    """Call an entry of a registry with the arguments in a config."""
     if spec.name not in registry:
         raise ConfigError(f"unknown {kind} {spec.name!r}{nearest(spec.name, registry)}")
     factory = registry[spec.name]
@@ -139,7 +133,7 @@ def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **e
 
 
 def commit() -> str:
-    """Say which commit this code is of, if it is run from a checkout."""
+    """Return the commit of this code; "" if it is not run from a checkout."""
     ask = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(ask, capture_output=True, text=True, timeout=10).stdout.strip()
@@ -147,94 +141,39 @@ def commit() -> str:
         return ""
 
 
-def _to_bytes(state: dict[str, Any]) -> bytes:
-    file = io.BytesIO()
-    torch.save(state, file)
-    return file.getvalue()
-
-
 class RunDirectory:
-    """The files of one run. What is there already must be this very run's."""
+    """The files of one run; what is there already must be this very run's."""
 
     def __init__(self, path: Path, config: Config, seed: int) -> None:
-        self.path = path
-        self.config, self.seed = config, seed
-
-    @property
-    def begun(self) -> bool:
-        """Whether there is something in the directory's place already."""
-        return self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir()))
-
-    def check(self) -> None:
-        """Refuse a directory that is not this run's, and leave it as it is."""
-        if not self.begun:
-            return
-        refusal = f"{self.path} is not empty, and not this run's"
-        try:
-            found = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
-            schema, settings, seed = found["schema"], found["config"], found["seed"]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise ConfigError(
-                f"{refusal}: it has no readable run.json. Choose another --out"
-            ) from None
-        if schema != SCHEMA:
-            raise ConfigError(f"{refusal}: its schema is {schema}, this version writes {SCHEMA}")
-        try:
-            same = (Config(**settings), seed) == (self.config, self.seed)
-        except (TypeError, ValueError):
-            same = False
-        if not same:
-            raise ConfigError(
-                f"{refusal}: it was made with other settings or another seed. Choose another --out"
-            )
-
-    def files(self) -> dict[str, bytes]:
-        """Read all that has been written so far."""
-        found = (self.path / name for name in FILES)
-        return {file.name: file.read_bytes() for file in found if file.exists()}
-
-    def adopt(self, files: Mapping[str, bytes]) -> None:
-        """Write what this very run has written elsewhere."""
-        if files:
-            self.path.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            if name in files:
-                write(self.path / name, files[name])
-        if "result.json" in files:
-            (self.path / "state.pt").unlink(missing_ok=True)
-
-    def _describe(self, fabric: Fabric) -> dict[str, Any]:
-        versions = {
-            "augnet": augnet.__version__,
-            "commit": commit(),
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-            "processes": str(fabric.world_size),
-            "precision": str(fabric._precision.precision),
-        }
-        settings = self.config.model_dump(mode="json")
-        return {"schema": SCHEMA, "versions": versions, "seed": self.seed, "config": settings}
+        self.path, self.config, self.seed = Path(path), config, seed
+        settings = {"config": config.model_dump(mode="json"), "seed": seed}
+        self.directory = ResumableDirectory(path, "run", settings)
 
     @property
     def finished(self) -> bool:
-        """Whether the run is over."""
-        return (self.path / "result.json").exists()
+        """Whether the run is finished and all its files are there."""
+        return self.directory.finished
+
+    def check(self) -> None:
+        """Raise DirectoryError if the path holds anything but this run; change nothing."""
+        self.directory.check()
+
+    def files(self) -> dict[str, bytes]:
+        """Return all files of the run, for `adopt` on another machine."""
+        return self.directory.files()
+
+    def adopt(self, files: Mapping[str, bytes]) -> None:
+        """Write the files that this very run has written on another machine."""
+        self.directory.adopt(files)
 
     def rows(self) -> list[Row]:
-        """Read the rows so far."""
-        file = self.path / "rows.jsonl"
-        if not file.exists():
-            return []
-        try:
-            return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        except ValueError:
-            raise ConfigError(f"{file} is damaged: remove {self.path} to run again") from None
+        """Read the rows so far, also while another process trains."""
+        return [json.loads(line) for line in (self.directory.read(ROWS) or b"").splitlines()]
 
     def run(self, fabric: Fabric | None = None) -> Iterator[Row]:
-        """Train from where the run stands to its end; give one row per epoch.
+        """Train from where the run was left to its end; yield one row per epoch.
 
-        Where there are several processes, all of them take part and the first one writes.
+        If there are several processes, all of them take part and the first one writes.
         """
         fabric = fabric or Fabric(devices=1)
         writes = fabric.is_global_zero
@@ -243,44 +182,41 @@ class RunDirectory:
         if fabric.broadcast(self.finished):
             return
         keep_freed_memory()
-        net, splits = build(self.config, self.seed)
         config = self.config
+        net, splits = build(config, self.seed)
         trainer = Trainer(
             net, splits, config.train, config.regularizer, self.seed, fabric, config.scores
         )
-        self._go_on(trainer, fabric)
-        if writes and not self.begun:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._write_json("run.json", self._describe(fabric))
-        for row in trainer:
-            state = trainer.state_dict()  # by all processes: each has dice of its own
+        data = fingerprint(*chain(*splits)) if writes else None
+        with self.directory.open(data, **_about(fabric)) if writes else nullcontext():
+            self._resume(trainer, fabric)
+            for row in trainer:
+                state = trainer.state_dict()  # in all processes: each has its own generator
+                if writes:
+                    self.directory.save_state(state)
+                    self.directory.write({ROWS: _lines(trainer.rows)})
+                yield row
+            trainer.finish()
             if writes:
-                write(self.path / "state.pt", _to_bytes(state))
-                self._write_rows(trainer.rows)
-            yield row
-        trainer.finish()
-        if writes:
-            self._finish(trainer)
+                self._finish(trainer)
         fabric.barrier()
 
-    def _go_on(self, trainer: Trainer, fabric: Fabric) -> None:
-        """Take up the state of the last epoch, if there is one."""
-        file = self.path / "state.pt"
+    def _resume(self, trainer: Trainer, fabric: Fabric) -> None:
+        """Load the state of the last epoch, if there is one."""
+        saved = self.directory.load_state() if fabric.is_global_zero else None
+        saved = fabric.broadcast(saved)
+        if saved is None:
+            return
         try:
-            exists = fabric.is_global_zero and file.exists()
-            saved = torch.load(file, map_location="cpu", weights_only=True) if exists else None
-            if saved := fabric.broadcast(saved):
-                trainer.load_state_dict(saved)
-        except (RuntimeError, ValueError, KeyError, EOFError, UnpicklingError) as error:
-            raise ConfigError(
-                f"{file} is damaged or another's ({type(error).__name__}: "
+            trainer.load_state_dict(saved)
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise DirectoryError(
+                f"{self.path / 'state.pt'} does not fit ({type(error).__name__}: "
                 f"{str(error).splitlines()[0]}): remove it to begin again"
             ) from None
 
     def _finish(self, trainer: Trainer) -> None:
-        self._write_rows(trainer.rows)
         tensors = {key: value.contiguous() for key, value in trainer.net.state_dict().items()}
-        write(self.path / "model.safetensors", to_safetensors(tensors))
         best = trainer.best_epoch if self.config.train.patience else len(trainer.rows) - 1
         result: dict[str, Any] = {"epochs": len(trainer.rows), "kept": trainer.rows[best]}
         if self.config.measure:
@@ -289,11 +225,27 @@ class RunDirectory:
         if self.config.scores.copies:
             result["scored"] = trainer.score_views()
             result["times"] = trainer.time_views()
-        self._write_json("result.json", result)
-        (self.path / "state.pt").unlink(missing_ok=True)
+        self.directory.finish(
+            {
+                ROWS: _lines(trainer.rows),
+                "model.safetensors": to_safetensors(tensors),
+                "result.json": json.dumps(result, indent=1) + "\n",
+            }
+        )
 
-    def _write_rows(self, rows: list[Row]) -> None:
-        write(self.path / "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
-    def _write_json(self, name: str, value: Any) -> None:
-        write(self.path / name, json.dumps(value, indent=1) + "\n")
+def _about(fabric: Fabric) -> dict[str, str]:
+    """Describe the code and the machine of a run."""
+    return {
+        "augnet": augnet.__version__,
+        "commit": commit(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        "processes": str(fabric.world_size),
+        "precision": str(fabric._precision.precision),
+    }
+
+
+def _lines(rows: list[Row]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)

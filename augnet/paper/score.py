@@ -1,9 +1,8 @@
-"""How good a net is: with which views of a sample, over how many copies, and how invariant."""
+"""Score a net: accuracy with some views of each sample, time over copies, and invariance."""
 
 import statistics
 import time
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import torch
 from torch import Generator, Tensor
@@ -14,16 +13,15 @@ from augnet.net import AugNet
 from augnet.paper.datasets import Samples
 from augnet.transforms import Transform
 
-Row: TypeAlias = dict[str, float]
-AT_ONCE = 256  # samples, copies and all: they should fit into the cache
-ROUNDS, TIMED = 5, 128  # of a stopwatch, and the samples of each
+BATCH = 256  # samples times copies: activations should fit into the cache
+ROUNDS, TIMED = 5, 128  # repeated measurements of time, and the samples in each
 
 
-def as_seen(net: AugNet, views: str) -> AugNet:
-    """Give the net that shows its trunk other views than the net itself does in eval.
+def with_views(net: AugNet, views: str) -> AugNet:
+    """Return a net whose trunk gets other views than those that the net makes in eval.
 
-    `net`: its own. `plain`: every sample as it is. `own`: those of its augmentation, even of a
-    policy, which is otherwise for training alone.
+    `net`: no change. `plain`: every sample as it is. `own`: those of its augmentation, also of a
+    policy, which is otherwise for training only.
     """
     if views == "net":
         return net
@@ -33,10 +31,10 @@ def as_seen(net: AugNet, views: str) -> AugNet:
 
 
 @torch.no_grad()
-def accuracy(net: AugNet, samples: Samples, dice: Generator) -> Row:
-    """Give accuracy and balanced accuracy."""
-    batches = samples.x.split(max(1, AT_ONCE // net.copies))
-    right = (torch.cat([net(x, dice).argmax(1) for x in batches]) == samples.y).double()
+def accuracy(net: AugNet, samples: Samples, generator: Generator) -> dict[str, float]:
+    """Return accuracy and balanced accuracy."""
+    batches = samples.x.split(max(1, BATCH // net.copies))
+    right = (torch.cat([net(x, generator).argmax(1) for x in batches]) == samples.y).double()
     per_class = [right[samples.y == label].mean() for label in samples.y.unique()]
     return {
         "accuracy": right.mean().item(),
@@ -46,28 +44,28 @@ def accuracy(net: AugNet, samples: Samples, dice: Generator) -> Row:
 
 @torch.no_grad()
 def accuracy_by_copies(
-    net: AugNet, samples: Samples, copies: Sequence[int], dice: Generator
+    net: AugNet, samples: Samples, copies: Sequence[int], generator: Generator
 ) -> dict[int, float]:
-    """Give the accuracy for several numbers of copies; the fewer are the first of the more."""
+    """Return the accuracy for several numbers of copies, each using the first of the same views."""
     usual, net.copies = net.copies, max(copies)
     right: dict[int, list[Tensor]] = {count: [] for count in copies}
-    size = max(1, AT_ONCE // net.copies)
+    size = max(1, BATCH // net.copies)
     for x, y in zip(samples.x.split(size), samples.y.split(size), strict=True):
-        outputs = net.outputs(x, dice)
+        outputs = net.outputs(x, generator)
         for count in copies:
             right[count].append(net.aggregate(outputs[:count]).argmax(1) == y)
     net.copies = usual
-    return {count: torch.cat(found).double().mean().item() for count, found in right.items()}
+    return {count: torch.cat(each).double().mean().item() for count, each in right.items()}
 
 
 @torch.no_grad()
 def time_by_copies(
-    net: AugNet, x: Tensor, copies: Sequence[int], dice: Generator
+    net: AugNet, x: Tensor, copies: Sequence[int], generator: Generator
 ) -> dict[int, float]:
-    """Give the time of a forward pass for several numbers of copies, the trunk's own being 1.
+    """Return the time of a forward pass for several numbers of copies; that of the trunk is 1.
 
-    Medians of some rounds; the trunk and all numbers of copies take turns, so that a machine that
-    is busy for a while is so for all of them.
+    The values are medians of several rounds. The trunk and all numbers of copies take turns, so
+    that a machine that is busy for a while slows down all of them.
     """
     usual, x = net.copies, x[:TIMED]
     rounds: list[list[float]] = []
@@ -76,7 +74,7 @@ def time_by_copies(
         for count in (0, *copies):
             net.copies = count or usual
             start = time.perf_counter()
-            net(x, dice) if count else net.trunk(x)
+            net(x, generator) if count else net.trunk(x)
             if x.device.type != "cpu":
                 torch.accelerator.synchronize()
             rounds[-1].append(time.perf_counter() - start)
@@ -85,10 +83,11 @@ def time_by_copies(
     return {count: seconds / trunk for count, seconds in zip(copies, rest, strict=True)}
 
 
-def invariances(net: AugNet, transforms: Sequence[Transform], x: Tensor, dice: Generator) -> Row:
-    """Give the median invariance to each transform at its limit (eq. 4), as flat values."""
-    medians: dict[str, Any] = {
-        f"invariance.{transform.name}": summary(invariance(net, transform, x, dice)).median
+def invariances(
+    net: AugNet, transforms: Sequence[Transform], x: Tensor, generator: Generator
+) -> dict[str, float]:
+    """Return the median invariance to each transform at its limit (eq. 4), by name."""
+    return {
+        transform.name: summary(invariance(net, transform, x, generator)).median
         for transform in transforms
     }
-    return medians

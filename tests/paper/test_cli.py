@@ -81,10 +81,10 @@ def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
         (["sinusoids", "--set", "train.epochs"], "--set takes key=value"),
         (["sinusoids", "--set", "train.epochz=1"], "did you mean 'epochs'?"),
         (["sinusoids", "--set", "variant=none"], "unknown key 'variant'"),
-        (["sinusoids", "--set", "penalty.weight=[[1, 0.5]]"], "that start at 0"),
+        (["sinusoids", "--set", "regularizer.weight=[[1, 0.5]]"], "that start at 0"),
         (
             ["sinusoids", "--variant", "one-layer", "--set", "augment.name=none"],
-            "penalty 'data-space' is not for augment",
+            "data_space_norm reads AugmentationLayer; identity has none: use no regularizer",
         ),
         (["sinusoids", "--sweep", "train.lr"], "--sweep takes key=a,b,c"),
         (["sinusoids", "--sweep", "train.lrr=1,2"], "did you mean 'lr'?"),
@@ -107,22 +107,25 @@ def test_mistakes_are_one_line_and_exit_code_two(arguments, message, tmp_path):
 
 
 def test_a_sweep_runs_a_grid_with_a_directory_for_each_point(tmp_path):
-    sweep = ("--sweep", "penalty.weight=0,0.5", "--sweep", "train.optimizer=adam,sgd")
+    sweep = ("--sweep", "regularizer.weight=0,0.5", "--sweep", "train.optimizer=adam,sgd")
     done = augnet("paper", "run", "sinusoids", "--variant", "one-layer", *SMALL, *sweep, "--jobs", "2",
                   "--out", str(tmp_path))  # fmt: skip
     assert done.exit_code == 0, done.output
     points = sorted(path.name for path in (tmp_path / "sinusoids" / "ours").iterdir())
     assert points == [
-        f"one-layer,penalty.weight={weight},train.optimizer={optimizer}"
+        f"one-layer,regularizer.weight={weight},train.optimizer={optimizer}"
         for weight in ("0", "0.5")
         for optimizer in ("adam", "sgd")
     ]
-    assert "penalty.weight=0.5" in done.stdout
+    assert "regularizer.weight=0.5" in done.stdout
     made = json.loads(
-        (tmp_path / "sinusoids" / "ours" / points[3] / "seed-0" / "run.json").read_text()
+        (tmp_path / "sinusoids" / "ours" / points[3] / "seed-0" / "manifest.json").read_text()
     )
-    assert made["config"]["sweep"] == {"penalty.weight": 0.5, "train.optimizer": "sgd"}
-    assert made["config"]["train"]["optimizer"] == "sgd"
+    assert made["settings"]["config"]["sweep"] == {
+        "regularizer.weight": 0.5,
+        "train.optimizer": "sgd",
+    }
+    assert made["settings"]["config"]["train"]["optimizer"] == "sgd"
 
 
 def test_an_unwritable_directory_is_one_line(tmp_path):

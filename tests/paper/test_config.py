@@ -90,6 +90,14 @@ def test_changes_are_toml_or_else_strings():
         ({"trunk.widht": 3}, "unknown key 'trunk.widht' for sinusoid-cnn: did you mean 'width'?"),
         ({"augment.name": "layer"}, "unknown augment 'layer': did you mean 'layers'?"),
         ({"augment": {"name": "layers", "layers": [["rotat"]]}}, "did you mean 'rotate'?"),
+        (
+            {"regularizer.name": "weighted"},
+            "unknown regularizer 'weighted': did you mean 'weighted_n",
+        ),
+        (
+            {"regularizer.name": "weighted-norm"},
+            "weighted_norm reads AugmentationLayer; identity has none: use no regularizer with it",
+        ),
         ({"net.aggregate": "median"}, "aggregate is one of values, logits"),
     ],
 )

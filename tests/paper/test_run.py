@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file
 
 from augnet.paper import config
-from augnet.paper.config import ConfigError
 from augnet.paper.run import RunDirectory
+from augnet.training import DirectoryError
 
 CHANGES = {"train.epochs": 4, "data.sizes": [64, 16, 16], "trunk.kernel": 20, "net.copies": 2}
 
@@ -37,17 +37,25 @@ def assert_same(first: Path, second: Path) -> None:
     torch.testing.assert_close(weights, other_weights, rtol=0, atol=0)
 
 
+def visible(path: Path) -> dict[str, bytes]:
+    """Read all files but those of the lock."""
+    return {file.name: file.read_bytes() for file in path.iterdir() if file.name[0] != "."}
+
+
 def test_a_run_leaves_its_rows_its_model_and_how_it_was_made(tmp_path):
     run = directory(tmp_path / "run")
     rows = list(run.run())
     assert run.finished
     assert run.rows() == rows
-    assert {file.name for file in run.path.iterdir()} == {
-        "run.json", "rows.jsonl", "model.safetensors", "result.json",
+    assert visible(run.path).keys() == {
+        "manifest.json", "rows.jsonl", "model.safetensors", "result.json",
     }  # fmt: skip
-    made = json.loads((run.path / "run.json").read_text())
-    assert made["config"]["train"]["epochs"] == 4
-    assert made["versions"]["torch"] == torch.__version__
+    made = json.loads((run.path / "manifest.json").read_text())
+    assert made["kind"] == "run"
+    assert made["settings"]["config"]["train"]["epochs"] == 4
+    assert made["settings"]["seed"] == 0
+    assert made["about"]["torch"] == torch.__version__
+    assert len(made["data"]) == 64
     result = json.loads((run.path / "result.json").read_text())
     assert result == {"epochs": 4, "kept": rows[-1]}
 
@@ -104,7 +112,7 @@ def workers(pid: int) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process runs: one that nobody has buried does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -139,7 +147,7 @@ def test_a_run_survives_being_killed(tmp_path):
     (worker,) = workers(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    while alive(worker):  # it goes with its parent, so that it cannot disturb the next one
+    while alive(worker):  # it ends with its parent, so that it cannot disturb the next one
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not (out("killed") / "result.json").exists()
@@ -186,35 +194,35 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 130, said
-    assert said.strip() == "Interrupted. The same command goes on from the last epoch."
-    assert len(list(tmp_path.rglob("run.json"))) == 1  # no other seed was begun
+    assert said.strip() == "Interrupted. The same command resumes after the last epoch."
+    assert len(list(tmp_path.rglob("manifest.json"))) == 1  # no other seed was begun
 
 
 def test_foreign_and_damaged_directories_are_refused_and_left_alone(tmp_path):
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.txt").write_text("years of work")
-    with pytest.raises(ConfigError, match=r"foreign is not empty.*no readable run\.json"):
+    with pytest.raises(DirectoryError, match=r"foreign is not empty.*no manifest\.json"):
         directory(foreign).check()
     assert [file.name for file in foreign.iterdir()] == ["thesis.txt"]
 
     run = directory(tmp_path / "run")
     assert not run.path.exists()  # not before there is something to write
     next(run.run())
-    with pytest.raises(ConfigError, match="other settings or another seed"):
+    with pytest.raises(DirectoryError, match=r"other settings: seed \(0 there, 1 now\)"):
         directory(run.path, seed=1).check()
-    with pytest.raises(ConfigError, match="other settings or another seed"):
+    with pytest.raises(DirectoryError, match=r"other settings: config\.train\.lr \(.*0\.5 now\)"):
         directory(run.path, **{"train.lr": 0.5}).check()
-    description = (run.path / "run.json").read_text()
-    (run.path / "run.json").write_text(description.replace('"schema": 1', '"schema": 99'))
-    with pytest.raises(ConfigError, match="its schema is 99, this version writes 1"):
+    description = (run.path / "manifest.json").read_text()
+    (run.path / "manifest.json").write_text(description.replace('"schema": 2', '"schema": 99'))
+    with pytest.raises(DirectoryError, match="its schema is 99, and this version reads 2"):
         directory(run.path).check()
-    (run.path / "run.json").write_text("{")
-    with pytest.raises(ConfigError, match=r"no readable run\.json"):
+    (run.path / "manifest.json").write_text("{")
+    with pytest.raises(DirectoryError, match=r"its manifest\.json cannot be read"):
         directory(run.path).check()
     file = tmp_path / "file"
     file.write_text("not a directory")
-    with pytest.raises(ConfigError, match="is not empty"):
+    with pytest.raises(DirectoryError, match="is not empty"):
         next(directory(file).run())
 
 
@@ -223,10 +231,10 @@ def test_damaged_states_and_rows_are_named(tmp_path):
     next(steps)
     steps.close()
     (tmp_path / "state.pt").write_bytes(b"garbage")
-    with pytest.raises(ConfigError, match=r"state\.pt is damaged"):
+    with pytest.raises(DirectoryError, match=r"state\.pt is damaged"):
         list(directory(tmp_path).run())
     (tmp_path / "rows.jsonl").write_text("{")
-    with pytest.raises(ConfigError, match=r"rows\.jsonl is damaged"):
+    with pytest.raises(DirectoryError, match=r"rows\.jsonl is damaged"):
         directory(tmp_path).rows()
 
 
@@ -234,12 +242,34 @@ def test_a_full_disk_leaves_no_half_written_file(tmp_path, monkeypatch):
     run = directory(tmp_path)
     steps = run.run()
     next(steps)
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    before = visible(tmp_path)
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(DirectoryError, match=r"state\.pt .*No space left.*disk has space"):
         next(steps)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    assert visible(tmp_path) == before
+
+
+def test_a_run_does_not_go_on_with_other_data(tmp_path, monkeypatch):
+    steps = directory(tmp_path).run()
+    next(steps)
+    steps.close()
+    monkeypatch.setattr("augnet.paper.run.fingerprint", lambda *tensors: "0" * 64)
+    with pytest.raises(DirectoryError, match="the data changed since"):
+        next(directory(tmp_path).run())
+
+
+def test_a_state_that_does_not_fit_is_named(tmp_path):
+    run = directory(tmp_path)
+    steps = run.run()
+    next(steps)
+    steps.close()
+    state = run.directory.load_state()
+    del state["order"]
+    with run.directory.open():
+        run.directory.save_state(state)
+    with pytest.raises(DirectoryError, match=r"state\.pt does not fit \(KeyError.*begin again"):
+        next(directory(tmp_path).run())

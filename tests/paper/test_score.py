@@ -9,7 +9,7 @@ from torch import Generator, nn
 from augnet import AugmentationLayer, AugmentationModule, AugNet, build_transforms
 from augnet.layers.published import crop_flip
 from augnet.paper.datasets import Samples
-from augnet.paper.score import accuracy, accuracy_by_copies, as_seen, time_by_copies
+from augnet.paper.score import accuracy, accuracy_by_copies, time_by_copies, with_views
 
 
 class Brightest(nn.Module):
@@ -21,7 +21,7 @@ class Brightest(nn.Module):
         return x.mean((1, 2)).unflatten(-1, (2, -1)).mean(-1)
 
 
-def dice():
+def generator():
     return Generator().manual_seed(0)
 
 
@@ -31,7 +31,7 @@ def net(augment=None, copies=2):
 
 
 def samples():
-    x = torch.rand(40, 3, 8, 8, generator=dice())
+    x = torch.rand(40, 3, 8, 8, generator=generator())
     return Samples(x, Brightest()(x).argmax(1))
 
 
@@ -39,24 +39,24 @@ def test_views_are_the_nets_plain_or_its_own():
     x = samples().x
     policy = net(crop_flip(padding=1, side=8))
     for views, as_it_is in (("plain", True), ("net", True), ("own", False)):
-        as_seen(policy, views)(x, dice())
+        with_views(policy, views)(x, generator())
         assert torch.equal(policy.trunk.seen[: len(x)], x) == as_it_is
     learned = net()
-    as_seen(learned, "net")(x, dice())
+    with_views(learned, "net")(x, generator())
     assert not torch.equal(learned.trunk.seen[: len(x)], x)
 
 
 def test_plain_samples_are_told_and_flipped_ones_are_not():
     data = samples()
-    assert accuracy(as_seen(net(), "plain"), data, dice())["accuracy"] == 1
-    by_copies = accuracy_by_copies(net(), data, (1, 4), dice())
+    assert accuracy(with_views(net(), "plain"), data, generator())["accuracy"] == 1
+    by_copies = accuracy_by_copies(net(), data, (1, 4), generator())
     assert by_copies[1] == pytest.approx(0.5, abs=0.2)
 
 
 def test_accuracy_by_copies_leaves_the_net_alone():
     mine = net(copies=2)
-    accuracy_by_copies(mine, samples(), (1, 4), dice())
-    time_by_copies(mine, samples().x, (1, 4), dice())
+    accuracy_by_copies(mine, samples(), (1, 4), generator())
+    time_by_copies(mine, samples().x, (1, 4), generator())
     assert mine.copies == 2
 
 
@@ -65,4 +65,4 @@ def test_time_is_that_of_the_trunk_for_every_copy(monkeypatch):
     mine = net()
     mine.trunk.register_forward_hook(lambda trunk, x, y: now.__setitem__(0, now[0] + len(x[0])))
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    assert time_by_copies(mine, samples().x, (1, 2, 10), dice()) == {1: 1.0, 2: 2.0, 10: 10.0}
+    assert time_by_copies(mine, samples().x, (1, 2, 10), generator()) == {1: 1.0, 2: 2.0, 10: 10.0}

@@ -34,7 +34,7 @@ def test_the_papers_module_and_training():
         "adam", 1e-3, (0.0, 0.999), 16)  # fmt: skip
     assert (train.epochs, train.patience, train.balanced) == (300, 30, True)
     assert train.metric == "balanced_accuracy"
-    assert (config.penalty.name, config.penalty.weight) == ("selective", 10.0)
+    assert (config.regularizer.name, config.regularizer.weight) == ("weighted_norm", 10.0)
     assert config.net.copies == 20
 
 
