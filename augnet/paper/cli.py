@@ -160,11 +160,11 @@ def report(
     out: Annotated[Path, typer.Option(help="Where pages, figures and tables go.")] = Path("report"),
 ) -> None:
     """Write a page, figures and a table for each experiment in some run directories."""
-    from augnet.paper.report import find, searches, write
+    from augnet.paper.report import directories, find, searches, write
 
     with one_clear_line(ConfigError, DirectoryError):
         searched = searches.find(runs)
-        has_runs = not searched or any(next(path.rglob("rows.jsonl"), None) for path in runs)
+        has_runs = not searched or directories.find(runs, "run")
         pages = searches.write(searched, out)
         for page in (*(write(find(runs), out) if has_runs else ()), *pages):
             console.print(f"The report is in {page}")

@@ -1,4 +1,4 @@
-"""`python -m augnet.paper.report results docs/results.md`: write the results page from the records."""
+"""Write the page of results: `python -m augnet.paper.report results docs/results.md`."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from augnet.paper.report.results import results
 
 
 def main(arguments: list[str]) -> str | None:
-    """Write the page; give what is wrong, if anything is."""
+    """Write the page; return an error message if that fails."""
     if len(arguments) != 2:
         return "usage: python -m augnet.paper.report RESULTS_FOLDER PAGE.md"
     folder, page = map(Path, arguments)

@@ -1,4 +1,4 @@
-"""Claims of the paper, judged seed by seed on the records of runs."""
+"""Judge the claims of the paper, seed by seed, on the records of runs."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from augnet.paper.report.quantities import QUANTITIES, Value
 from augnet.paper.report.records import Record
 
 
-def holds(claim: Claim, value: Value, other: Value = None) -> bool:
-    """Say whether a value is what a claim says."""
+def holds(claim: Claim, value: Value, reference: Value = None) -> bool:
+    """Return whether a value meets the criterion of a claim."""
     if claim.equals is not None:
         return value == claim.equals
     if not isinstance(value, float | int):
@@ -22,9 +22,9 @@ def holds(claim: Claim, value: Value, other: Value = None) -> bool:
         return _within(value, claim.near, claim)
     if claim.away_from is not None:
         return not _within(value, claim.away_from, claim)
-    if not isinstance(other, float | int):
+    if not isinstance(reference, float | int):
         return False
-    return value > other if claim.above else _within(value, other, claim)
+    return value > reference if claim.above else _within(value, reference, claim)
 
 
 def _within(value: float, center: float, claim: Claim) -> bool:
@@ -32,37 +32,37 @@ def _within(value: float, center: float, claim: Claim) -> bool:
 
 
 class Finding(NamedTuple):
-    """What the seeds of one variant came to, each beside what it is compared with."""
+    """The values of one variant by seed, and those of the reference they are compared with."""
 
     variant: str
     values: dict[int, Value]
-    other: str | None
-    others: dict[int, Value]
+    reference: str | None
+    reference_values: dict[int, Value]
     held: dict[int, bool]
 
 
-class Judged(NamedTuple):
-    """A claim and what was found; every seed of every variant is asked."""
+class JudgedClaim(NamedTuple):
+    """A claim and its findings, one for each of its variants."""
 
     claim: Claim
     findings: list[Finding]
 
     @property
     def held(self) -> list[bool]:
-        """Whether each run shows the claim; none if runs of a variant are missing."""
+        """Whether the claim holds in each run; empty if runs of a variant are missing."""
         if not all(finding.held for finding in self.findings):
             return []
         return [held for finding in self.findings for held in finding.held.values()]
 
     @property
     def kind(self) -> str:
-        """One transform for the verdict: all, some, none or unknown."""
+        """The verdict as one word: all, some, none or unknown."""
         held = self.held
         return "unknown" if not held else "all" if all(held) else "some" if any(held) else "none"
 
     @property
     def verdict(self) -> str:
-        """Say how many seeds, or runs of several variants, show the claim."""
+        """The verdict with the number of seeds, or of runs of several variants."""
         noun = "seeds" if len(self.findings) == 1 else "runs"
         count = f"{sum(self.held)} of {len(self.held)} {noun}"
         return {
@@ -73,33 +73,34 @@ class Judged(NamedTuple):
         }[self.kind]
 
 
-def judge(experiment: Experiment, records: Sequence[Record]) -> list[Judged]:
-    """Judge all claims of an experiment, on the runs without a point of a grid."""
+def judge(experiment: Experiment, records: Sequence[Record]) -> list[JudgedClaim]:
+    """Judge all claims of an experiment on the runs that are not part of a sweep."""
     table = {(each.variant, each.seed): each for each in records if not each.sweep}
-    return [Judged(claim, _findings(claim, table)) for claim in experiment.expect.claims]
+    return [JudgedClaim(claim, _findings(claim, table)) for claim in experiment.expect.claims]
 
 
 def _findings(claim: Claim, table: dict[tuple[str, int], Record]) -> list[Finding]:
     other = claim.other
-    rivals = (other.variants if other else None) or claim.variants
+    references = (other.variants if other else None) or claim.variants
     theirs = claim.model_copy(update={"copies": other.copies}) if other and other.copies else claim
     read = QUANTITIES[claim.quantity].read
     findings = []
-    for variant, rival in zip(claim.variants, rivals, strict=True):
-        finding = Finding(variant, {}, _rival(claim, rival) if other else None, {}, {})
-        for (name, seed), record in table.items():
-            value = read(record, claim) if name == variant else None
-            if value is None or (other and (rival, seed) not in table):
+    for variant, reference in zip(claim.variants, references, strict=True):
+        name = _reference_name(claim, reference) if other else None
+        finding = Finding(variant, {}, name, {}, {})
+        for (each, seed), record in table.items():
+            value = read(record, claim) if each == variant else None
+            if value is None or (other and (reference, seed) not in table):
                 continue
             finding.values[seed] = value
             if other:
-                finding.others[seed] = read(table[rival, seed], theirs)
-            finding.held[seed] = holds(claim, value, finding.others.get(seed))
+                finding.reference_values[seed] = read(table[reference, seed], theirs)
+            finding.held[seed] = holds(claim, value, finding.reference_values.get(seed))
         findings.append(finding)
     return findings
 
 
-def _rival(claim: Claim, variant: str) -> str:
+def _reference_name(claim: Claim, variant: str) -> str:
     other = claim.other
     assert other is not None
     copies = f"C = {other.copies}" if other.copies and other.copies != claim.copies else ""

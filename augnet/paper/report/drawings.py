@@ -1,6 +1,7 @@
-"""Which figures a page shows, and the transforms beneath them."""
+"""Choose the figures of a page, and write their captions."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from augnet.app.style import Drawn
 from augnet.paper.report.figures import (
@@ -9,122 +10,120 @@ from augnet.paper.report.figures import (
     heat_map,
     interval,
     over_epochs,
-    over_grid,
+    over_sweep,
     samples,
     seeds_that_select,
     widths,
 )
-from augnet.paper.report.records import on_grids
-from augnet.paper.report.runs import Run, strength
+from augnet.paper.report.records import on_sweeps
+from augnet.paper.report.runs import Epoch, Run
 from augnet.paper.report.study import Study
 from augnet.paper.report.tables import by_label
 
-BAND = "Lines are medians over seeds, shades all that they span."
+BAND = "Lines are medians over seeds, shaded areas their range."
+DOTS = "Lines are medians over seeds, dots are single seeds."
 
 
 def draw(study: Study, runs: Sequence[Run]) -> list[Drawn]:
-    """Draw what an experiment is about: the paper's figures first, then what is behind them."""
+    """Draw the figures of the paper first, then details of the runs."""
     return [
-        *_findings(study, runs),
-        *_methods(study, runs),
-        *_transforms(study, runs),
-        *_background(study, runs),
+        *_main_figures(study, runs),
+        *_method_figures(study, runs),
+        *_transform_figures(study, runs),
+        *_background_figures(runs),
     ]
 
 
-def _findings(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+def _main_figures(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     expect = study.experiment.expect
     drawn = []
     if figure := capacity(study.records):
         caption = (
-            "Lines are medians over seeds, dots the seeds. Bars hold the middle 75 % of the test "
-            "set; those that reach the lower edge go on below it."
+            f"{DOTS} Bars are the middle 75 % of the test set; bars that reach the lower edge "
+            "extend below it."
         )
-        drawn.append(Drawn("capacity", "Invariance and accuracy by the size of the trunk",
-                           caption, figure))  # fmt: skip
+        title = "Invariance and accuracy by the size of the trunk"
+        drawn.append(Drawn("capacity", title, caption, figure))
     if transform := expect.transform:
-        label = f"{transform}, {expect.unit}"
         figure = over_epochs(
             runs,
-            lambda row: strength(row, transform),
-            label,
+            lambda epoch: epoch.strength(transform),
+            f"{transform}, {expect.unit}",
             expect.strength,
             seeds_that_select(transform),
         )
         if figure:
-            caption = "One line per seed: full if the transform is selected in the end, pale if another is."
+            caption = (
+                "One line per seed: solid if the transform is selected at the end, dashed if "
+                "another one is."
+            )
             drawn.append(Drawn("learned", f"Learned strength of {transform}", caption, figure))
-    swept = on_grids(study.records)
+    swept = on_sweeps(study.records)
     for keys in dict.fromkeys(tuple(record.sweep) for record in swept):
-        mine = [record for record in swept if tuple(record.sweep) == keys]
-        if figure := over_grid(expect, mine):
-            caption = "Lines are medians over seeds, dots the seeds."
-            name, title = "-".join(("grid", *keys)), f"Where {' and '.join(keys)} lead"
-            drawn.append(Drawn(name, f"{title}{'s' if len(keys) == 1 else ''}", caption, figure))
+        group = [record for record in swept if tuple(record.sweep) == keys]
+        if figure := over_sweep(expect, group):
+            name, title = "-".join(("sweep", *keys)), f"Effect of {' and '.join(keys)}"
+            drawn.append(Drawn(name, title, DOTS, figure))
     return drawn
 
 
-def _methods(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+def _method_figures(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     """Compare methods that were scored alike: figures 6a, B.5b, B.6 and B.9."""
     drawn = []
     runs = [run for run in runs if not run.sweep] or runs
     if not any(run.config.get("scores", {}).get("copies") for run in runs):
         return []
     figure = over_epochs(
-        runs, lambda row: row.get("stopped_accuracy"), "test accuracy", paint=interval(0.9)
+        runs, lambda epoch: epoch.stopped_accuracy, "test accuracy", draw_seeds=interval(0.9)
     )
     if figure:
         views = runs[0].config["scores"]["views"]
         caption = (
-            "Test accuracy at the best validation accuracy so far: medians over seeds, and shades "
-            f"that hold 90 % of them. Each epoch is scored on views of the kind `{views}`."
+            "Test accuracy at the best validation accuracy so far: medians over seeds, and "
+            f"intervals that contain 90 % of them. Each epoch is scored on `{views}` views."
         )
         drawn.append(Drawn("stopped", "Accuracy over the epochs", caption, figure))
     if figure := copies([record for record in study.records if not record.sweep]):
         caption = (
-            "Medians over seeds. Each method's own augmentation is averaged over C views; dotted "
-            "lines are the trunk alone, on samples as they are. Times are those of a forward "
-            "pass, where they were taken, in passes of the trunk."
+            "Medians over seeds. Solid: predictions are averaged over C views by the method's own "
+            "augmentation. Dotted: the trunk alone, on plain samples. Times are those of a forward "
+            "pass, where measured, in passes of the trunk."
         )
-        drawn.append(
-            Drawn("copies", "Accuracy and time against the number of copies", caption, figure)
-        )
-    for key in (key for key in runs[0].rows[-1] if key.startswith("invariance.")):
-        transform = key.removeprefix("invariance.")
-        figure = over_epochs(runs, lambda row, key=key: row.get(key), f"invariance to {transform}")  # type: ignore[misc]
-        if figure:
-            drawn.append(Drawn(key.replace(".", "-"), f"Invariance to {transform}", BAND, figure))
+        title = "Accuracy and time against the number of copies"
+        drawn.append(Drawn("copies", title, caption, figure))
+    for name in runs[0].epochs[-1].invariance:
+        if figure := over_epochs(runs, partial(_invariance, name=name), f"invariance to {name}"):
+            drawn.append(Drawn(f"invariance-{name}", f"Invariance to {name}", BAND, figure))
     return drawn
 
 
-def _transforms(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+def _invariance(epoch: Epoch, name: str) -> float | None:
+    return epoch.invariance.get(name)
+
+
+def _transform_figures(study: Study, runs: Sequence[Run]) -> list[Drawn]:
     drawn = []
-    # A grid has too many points for a map of each: its curve says more.
+    # A sweep has too many points for one map each, and its own figure says more.
     for label, group in by_label(run for run in runs if not run.sweep).items():
-        # Where the right transform is known, one seed shows how it is found; else seeds may differ.
+        # If the right transform is known, one seed is enough; else seeds may differ.
         for run in group[:1] if study.experiment.expect.transform else group:
             if figure := heat_map(run):
                 name = f"transforms-{label}" + (f"-seed-{run.seed}" if run is not group[0] else "")
                 title = f"Weights and magnitudes: {label}, seed {run.seed}"
-                drawn.append(
-                    Drawn(name, title, "A magnitude of 1 is the transform's limit.", figure)
-                )
+                caption = "A magnitude of 1 is the transform's limit."
+                drawn.append(Drawn(name, title, caption, figure))
     if figure := widths(runs):
         caption = "One line per seed. Angles are in radians, translations in twentieths of a side."
-        drawn.append(Drawn("widths", "Widths that Augerino learns", caption, figure))
+        drawn.append(Drawn("widths", "Widths learned by Augerino", caption, figure))
     return drawn
 
 
-def _background(study: Study, runs: Sequence[Run]) -> list[Drawn]:
+def _background_figures(runs: Sequence[Run]) -> list[Drawn]:
     drawn = []
-    data = runs[0].config["data"]
-    if figure := samples(data):
-        caption = "Some samples of each class, as the runs were given them."
-        drawn.append(Drawn("data", "The data", caption, figure))
-    for name, title, key, label in (
-        ("accuracy", "Test accuracy", "test_accuracy", "test accuracy"),
-        ("loss", "Training loss of the task", "task", "cross-entropy"),
-    ):
-        if figure := over_epochs(runs, lambda row, key=key: row[key], label):  # type: ignore[misc]
-            drawn.append(Drawn(name, title, BAND, figure))
+    if figure := samples(runs[0].config["data"]):
+        drawn.append(Drawn("data", "Data", "Some training samples of each class.", figure))
+    if figure := over_epochs(runs, lambda epoch: epoch.test_accuracy, "test accuracy"):
+        drawn.append(Drawn("accuracy", "Test accuracy", BAND, figure))
+    if figure := over_epochs(runs, lambda epoch: epoch.task, "cross-entropy"):
+        drawn.append(Drawn("loss", "Training loss of the task", BAND, figure))
     return drawn

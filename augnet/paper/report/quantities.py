@@ -1,6 +1,6 @@
-"""What can be read off the record of a run, by the name that claims have for it.
+"""Quantities that can be read off the record of a run, by the names that claims use.
 
-A new kind of claim is a function and a line in `QUANTITIES`, and its name in `config.Claim`.
+A new quantity is a function, a line in `QUANTITIES`, and its name in `config.Claim`.
 """
 
 import math
@@ -14,45 +14,39 @@ Value: TypeAlias = float | str | None
 
 
 class Quantity(NamedTuple):
-    """Something that a run came to: what to call it, and how to read it; None if it has none."""
+    """A name for the reader, and a function that reads the value; None if a run has none."""
 
     name: str
     read: Callable[[Record, Claim], Value]
 
 
 def selected(record: Record, claim: Claim) -> str | None:
-    """Name the transform that all layers select, or all transforms that some do."""
-    return " + ".join(sorted({layer.selected.transform for layer in record.layers})) or None
+    """Return the names of the transforms that the layers select, each once."""
+    return " + ".join(sorted({layer.selected.name for layer in record.layers})) or None
 
 
 def weight(record: Record, claim: Claim) -> float | None:
-    """Give the largest weight that a layer has for the transform."""
-    weights = [
-        w.weight
-        for layer in record.layers
-        for w in layer.transforms
-        if w.transform == claim.transform
-    ]
-    return max(weights, default=None)
+    """Return the largest weight that a layer gives the transform."""
+    states = (state for layer in record.layers for state in layer.transforms)
+    weights = (state.weight for state in states if state.name == claim.transform)
+    return max((value for value in weights if value is not None), default=None)
 
 
 def strength(record: Record, claim: Claim) -> float | None:
-    """Give the strength of the transform, whatever its weight: what the paper's figures draw."""
+    """Return the strength of the transform, whatever its weight, as in the paper's figures."""
     return record.strength(str(claim.transform))
 
 
 def used_strength(record: Record, claim: Claim) -> float | None:
-    """Give the strength of the transform where it is selected: 0 where another transform is."""
+    """Return the strength of the transform if it is selected, else 0."""
     if not record.layers:
         return strength(record, claim)
-    chosen = [
-        layer.selected for layer in record.layers if layer.selected.transform == claim.transform
-    ]
+    chosen = [layer.selected for layer in record.layers if layer.selected.name == claim.transform]
     return max((each.strength for each in chosen), default=0.0)
 
 
 def used_magnitude(record: Record, claim: Claim) -> float | None:
-    """Give the largest magnitude of a selected transform: about 0 if the layers are the identity."""
+    """Return the largest magnitude of a selected transform: near 0 if all are the identity."""
     return max((layer.selected.magnitude for layer in record.layers), default=None)
 
 
@@ -62,13 +56,11 @@ def used_layers(record: Record, claim: Claim) -> float | None:
 
 
 def leads_from(record: Record, claim: Claim) -> float | None:
-    """Give the epoch from which the transform leads for good in some layer; never is infinity."""
+    """Return the epoch since which the transform leads in a layer; infinity if it never does."""
     if not record.layers:
         return None
-    mine = [
-        layer.leads_from for layer in record.layers if layer.selected.transform == claim.transform
-    ]
-    return min(mine, default=math.inf)
+    epochs = [layer.leads_from for layer in record.layers if layer.selected.name == claim.transform]
+    return min(epochs, default=math.inf)
 
 
 def spread_widths(record: Record, claim: Claim) -> float | None:
@@ -78,17 +70,17 @@ def spread_widths(record: Record, claim: Claim) -> float | None:
 
 
 def accuracy(record: Record, claim: Claim) -> float | None:
-    """Give the test accuracy with so many copies."""
+    """Return the test accuracy with the claim's number of copies."""
     return next((row.accuracy for row in record.measured if row.copies == claim.copies), None)
 
 
 def invariance(record: Record, claim: Claim) -> float | None:
-    """Give the median invariance over the test set with so many copies (eq. 4)."""
+    """Return the median invariance over the test set with that number of copies (eq. 4)."""
     return next((row.invariance for row in record.measured if row.copies == claim.copies), None)
 
 
 def time(record: Record, claim: Claim) -> float | None:
-    """Give the time of a forward pass over so many own views, in passes of the trunk."""
+    """Return the time of a forward pass with that number of copies, in passes of the trunk."""
     return next((row.time for row in record.times if row.copies == claim.copies), None)
 
 
@@ -98,25 +90,25 @@ QUANTITIES = {
     "strength": Quantity("strength of {transform}", strength),
     "used-strength": Quantity("strength of {transform}, 0 if not selected", used_strength),
     "used-magnitude": Quantity("magnitude of the selected transform", used_magnitude),
-    "used-layers": Quantity("layers with a magnitude of 0.05 or more", used_layers),
-    "leads-from": Quantity("epoch from which {transform} leads", leads_from),
-    "spread-widths": Quantity("of six widths, those above a tenth of the largest", spread_widths),
+    "used-layers": Quantity("number of layers with a magnitude of 0.05 or more", used_layers),
+    "leads-from": Quantity("epoch since which {transform} has the largest weight", leads_from),
+    "spread-widths": Quantity("number of widths above a tenth of the largest", spread_widths),
     "test-accuracy": Quantity("test accuracy", lambda record, claim: record.test_accuracy),
     "balanced-accuracy": Quantity(
         "balanced test accuracy", lambda record, claim: record.balanced_accuracy
     ),
     "accuracy": Quantity("accuracy with C = {copies}", accuracy),
     "plain-accuracy": Quantity(
-        "test accuracy on samples as they are", lambda record, claim: record.accuracy_over("plain")
+        "test accuracy on plain samples", lambda record, claim: record.accuracy_over("plain")
     ),
     "net-accuracy": Quantity(
-        "test accuracy, averaged over views that are learned",
+        "test accuracy, averaged over views if the views are learned",
         lambda record, claim: record.net_accuracy,
     ),
     "own-accuracy": Quantity(
-        "test accuracy over {copies} own views",
+        "test accuracy over {copies} augmented views",
         lambda record, claim: record.accuracy_over("own", claim.copies or 1),
     ),
-    "time": Quantity("time of {copies} own views, in passes of the trunk", time),
+    "time": Quantity("time of {copies} augmented views, in passes of the trunk", time),
     "invariance": Quantity("invariance with C = {copies}", invariance),
 }

@@ -1,57 +1,63 @@
 """What is kept of a run for good: small enough for the repository, enough to judge every claim.
 
-The page and `docs/results.md` are both made from records, the first from those of run directories,
-the second from those in `results/`.
+The page of a report and `docs/results.md` are both made from records: the former from those of run
+directories, the latter from those in `results/`.
 """
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from augnet.paper.config import Section
+from augnet.layers.state import TransformState
+from augnet.paper.config import ConfigError, Section
 from augnet.paper.datasets import DATASETS
-from augnet.paper.report.command import leaves
-from augnet.paper.report.runs import Run, half_width, label
+from augnet.paper.report import states
+from augnet.paper.report.command import flatten
+from augnet.paper.report.runs import Epoch, Run, label
 from augnet.paper.run import AUGMENTS
-from augnet.paper.train import Row
 from augnet.trunks import TRUNKS
 
+SCHEMA = 2  # of summaries: records, and the curves of searches
 REGISTRIES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "augment": AUGMENTS, "data": DATASETS, "trunk": TRUNKS,
 }  # fmt: skip
-IDENTITY = 0.05  # a magnitude below leaves the data alone
+IDENTITY = 0.05  # a transform of a smaller magnitude counts as the identity
+TAIL = 0.2  # magnitudes keep moving: what was learned is the mean over the last fifth of the epochs
 
 
-class Learned(Section):
-    """What was learned about a transform: the mean over the last fifth of the epochs."""
+def check_schema(summary: Mapping[str, Any], path: object) -> None:
+    """Raise ConfigError unless this version wrote the summary."""
+    schema = summary.get("schema", 1)
+    if schema != SCHEMA:
+        raise ConfigError(
+            f"{path} has schema {schema!r}, and this version reads {SCHEMA}: "
+            "write it again with augnet paper report"
+        )
 
-    transform: str
-    weight: float
-    magnitude: float
-    strength: float
 
+class Layer(NamedTuple):
+    """The transforms of one layer, and the epoch since which the heaviest of them leads."""
 
-class Layer(Section):
-    """The transforms of a layer, and the epoch, from 1, since which the heaviest of them leads."""
-
-    transforms: list[Learned]
+    transforms: list[TransformState]
     leads_from: int
+    """Counted from 1."""
 
     @property
-    def selected(self) -> Learned:
-        """The heaviest transform."""
-        return max(self.transforms, key=lambda learned: learned.weight)
+    def selected(self) -> TransformState:
+        """The transform with the largest weight."""
+        return states.heaviest(self.transforms)
 
     @property
     def used(self) -> bool:
-        """Whether this is anything but the identity."""
+        """Whether the selected transform is more than the identity."""
         return self.selected.magnitude >= IDENTITY
 
 
 class Measured(Section):
-    """Invariance with its 75 % interval, and accuracy, with so many copies."""
+    """Invariance with its 75 % interval, and accuracy, for a number of copies."""
 
     copies: int
     invariance: float
@@ -61,7 +67,7 @@ class Measured(Section):
 
 
 class Scored(Section):
-    """Accuracy on the test set with views of a kind, `plain` or `own`, and so many copies."""
+    """Test accuracy for a kind of views, `plain` or `own`, and a number of copies."""
 
     views: str
     copies: int
@@ -69,161 +75,172 @@ class Scored(Section):
 
 
 class Timed(Section):
-    """Time of a forward pass over so many own views, that of the trunk alone being 1."""
+    """Time of a forward pass over a number of copies, in passes of the trunk."""
 
     copies: int
     time: float
 
 
 class Record(Section):
-    """What one run came to."""
+    """The result of one run."""
 
     variant: str
     seed: int
     sweep: dict[str, Any] = Field(default={})
-    usual: dict[str, Any] = Field(default={})  # where others of its variant are swept, its own
+    baseline: dict[str, Any] = Field(default={})  # its values of what other runs of it sweep
     epochs: int
     task: float
     valid_accuracy: float
     test_accuracy: float
-    balanced_accuracy: float | None = None  # of the test set, where that is what counts
-    layers: list[Layer] = Field(default=[])
-    widths: dict[str, float] = Field(default={})
+    balanced_accuracy: float | None = None  # only if it is the metric of the run
+    transforms: list[TransformState] = Field(default=[])  # means over the last epochs
+    leads_from: list[int] = Field(default=[])  # for each layer
     measured: list[Measured] = Field(default=[])
     scored: list[Scored] = Field(default=[])
     times: list[Timed] = Field(default=[])
 
     @property
     def label(self) -> str:
-        """The variant, and the point of the grid."""
+        """The variant, and the point of the sweep."""
         return label(self.variant, self.sweep)
 
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers with their weighted transforms; none for Augerino."""
+        found = states.layers(self.transforms)
+        return [Layer(*each) for each in zip(found, self.leads_from, strict=True)]
+
+    @property
+    def widths(self) -> dict[str, float]:
+        """The widths of Augerino's distributions by name."""
+        return states.widths(self.transforms)
+
     def accuracy_over(self, views: str, copies: int = 1) -> float | None:
-        """Give the test accuracy with views of a kind and so many copies; None if not scored."""
+        """Return the test accuracy for a kind of views and a number of copies, if scored."""
         rows = (row for row in self.scored if (row.views, row.copies) == (views, copies))
         return next((row.accuracy for row in rows), None)
 
     @property
-    def most_copies(self) -> int:
-        """How many own views it was scored with at most; 0 if it was not."""
+    def max_copies(self) -> int:
+        """The largest number of augmented views that was scored; 0 if none was."""
         return max((row.copies for row in self.scored if row.views == "own"), default=0)
 
     @property
     def net_accuracy(self) -> float:
-        """Test accuracy as the paper has it: what learns its views averages over them.
+        """Test accuracy as in the paper: averaged over views only if the views are learned.
 
         Policies, fixed or searched, are for training alone.
         """
-        learns = bool(self.layers or self.widths)
-        views = ("own", self.most_copies) if learns else ("plain", 1)
+        views = ("own", self.max_copies) if self.transforms else ("plain", 1)
         found = self.accuracy_over(*views)
         return self.test_accuracy if found is None else found
 
     def strength(self, transform: str) -> float | None:
-        """Give the strength of a transform in the layer that uses most of it; None without the transform."""
-        if transform in self.widths:
-            return half_width(transform, self.widths[transform])
-        found = [
-            known
-            for layer in self.layers
-            for known in layer.transforms
-            if known.transform == transform
-        ]
-        most = max(found, key=lambda known: known.weight * known.strength, default=None)
-        return most.strength if most else None
+        """Return the strength of a transform in the layer that uses it most, if it is there."""
+        return states.strength(self.transforms, transform)
 
 
-def record(run: Run, usual: Mapping[str, Any] | None = None) -> Record:
-    """Sum up a run that is over."""
-    last = run.kept or run.rows[-1]
-    start, end = "augerino.", ".width"
-    widths = [key for key in last if key.startswith(start) and key.endswith(end)]
+def record(run: Run, baseline: Mapping[str, Any] | None = None) -> Record:
+    """Sum up a finished run."""
+    last = run.kept or run.epochs[-1]
     return Record(
         variant=run.variant,
         seed=run.seed,
         sweep=run.sweep,
-        usual=dict(usual or {}),
-        epochs=len(run.rows),
-        task=round(last["task"], 4),
-        valid_accuracy=round(last["valid_accuracy"], 4),
-        test_accuracy=round(last["test_accuracy"], 4),
+        baseline=dict(baseline or {}),
+        epochs=len(run.epochs),
+        task=round(last.task, 4),
+        valid_accuracy=round(last.valid_accuracy, 4),
+        test_accuracy=round(last.test_accuracy, 4),
         balanced_accuracy=_balanced(run, last),
-        layers=[_layer(run, number) for number in range(1, run.layers + 1)],
-        widths={
-            key.removeprefix(start).removesuffix(end): round(run.learned(key), 4) for key in widths
-        },
+        transforms=_mean_states(run.epochs),
+        leads_from=_leads_from(run),
         measured=[Measured.model_validate(row) for row in run.measured],
         scored=[Scored.model_validate(row) for row in run.scored],
         times=[Timed.model_validate(row) for row in run.times],
     )
 
 
-def _balanced(run: Run, last: Row) -> float | None:
-    counts = run.config["train"].get("metric") == "balanced_accuracy"
-    return round(last["test_balanced_accuracy"], 4) if counts else None
+def _balanced(run: Run, last: Epoch) -> float | None:
+    is_metric = run.config["train"].get("metric") == "balanced_accuracy"
+    value = last.test_balanced_accuracy
+    return round(value, 4) if is_metric and value is not None else None
+
+
+def _mean_states(epochs: Sequence[Epoch]) -> list[TransformState]:
+    """Average the states of each transform over the last epochs."""
+    tail = epochs[-max(1, round(TAIL * len(epochs))) :]
+    over_epochs = zip(*(epoch.transforms for epoch in tail), strict=True)
+    return [_mean_state(each) for each in over_epochs]
+
+
+def _mean_state(found: Sequence[TransformState]) -> TransformState:
+    first = found[0]
+    weights = [state.weight for state in found if state.weight is not None]
+    return TransformState(
+        first.layer,
+        first.name,
+        round(fmean(weights), 4) if weights else None,
+        round(fmean(state.magnitude for state in found), 4),
+        round(fmean(state.strength for state in found), 4),
+        first.unit,
+    )
+
+
+def _leads_from(run: Run) -> list[int]:
+    """Return for each layer the epoch since which the finally selected transform leads."""
+    selected = [
+        [states.heaviest(layer).name for layer in states.layers(epoch.transforms)]
+        for epoch in run.epochs
+    ]
+    final = [states.heaviest(layer).name for layer in states.layers(_mean_states(run.epochs))]
+    return [
+        1 + max((n for n, names in enumerate(selected, 1) if names[place] != name), default=0)
+        for place, name in enumerate(final)
+    ]
 
 
 def records(runs: Sequence[Run]) -> list[Record]:
-    """Sum up the runs that are over."""
-    return [record(run, _usual(run, runs)) for run in runs if run.kept is not None]
+    """Sum up the runs that are finished."""
+    return [record(run, _baseline(run, runs)) for run in runs if run.kept is not None]
 
 
-def _usual(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
-    """Give the settings that others of a run's variant are swept over, all else being equal.
+def _baseline(run: Run, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return a run's values of the settings that other runs of its variant sweep.
 
-    What a run from another version does not know is taken for equal. A grid of several keys has no
-    place for a run beside it.
+    All other settings must be equal; what a run from another version does not know counts as
+    equal. A sweep of several settings has no baseline.
     """
-    beside = [other for other in runs if other.variant == run.variant and len(other.sweep) == 1]
-    mine, found = dict(leaves(run.config)), {}
-    for other in beside if not run.sweep else ():
+    others = [other for other in runs if other.variant == run.variant and len(other.sweep) == 1]
+    own, found = dict(flatten(run.config)), {}
+    for other in others if not run.sweep else ():
         (key,) = other.sweep
-        theirs = dict(leaves(other.config))
-        shared = {name for name in mine.keys() & theirs.keys() if not name.startswith("sweep")}
-        value = mine.get(key, _default(run, key))
+        theirs = dict(flatten(other.config))
+        shared = {name for name in own.keys() & theirs.keys() if not name.startswith("sweep")}
+        value = own.get(key, _default(run, key))
         if isinstance(value, int | float | str) and all(
-            mine[name] == theirs[name] for name in shared - {key}
+            own[name] == theirs[name] for name in shared - {key}
         ):
             found[key] = value
     return found
 
 
 def _default(run: Run, key: str) -> Any:
-    """Give what an argument is where the config does not say."""
+    """Return the default of an argument that the config does not set."""
     section, _, name = key.partition(".")
     registry: Mapping[str, Callable[..., Any]] = REGISTRIES.get(section, {})
-    made = registry.get(run.config.get(section, {}).get("name", ""))
-    known = inspect.signature(made).parameters if made else {}
+    factory = registry.get(run.config.get(section, {}).get("name", ""))
+    known = inspect.signature(factory).parameters if factory else {}
     return known[name].default if name in known else None
 
 
-def on_grids(records: Sequence[Record]) -> list[Record]:
-    """Give the records of grids, and those of the usual settings as one more point of each."""
+def on_sweeps(records: Sequence[Record]) -> list[Record]:
+    """Return the swept records, and the baselines as one more point of each sweep."""
     swept = [each for each in records if each.sweep]
     known = [(each.variant, each.sweep, each.seed) for each in swept]
     return swept + [
         each.model_copy(update={"sweep": {key: value}})
         for each in records
-        for key, value in each.usual.items()
+        for key, value in each.baseline.items()
         if (each.variant, {key: value}, each.seed) not in known
     ]
-
-
-def _layer(run: Run, number: int) -> Layer:
-    def learned(transform: str) -> Learned:
-        key = f"layer{number}.{transform}"
-        parts = ("weight", "magnitude", "strength")
-        return Learned(
-            transform=transform, **{part: round(run.learned(f"{key}.{part}"), 4) for part in parts}
-        )
-
-    transforms = run.build_transforms(number)
-    layer = Layer(transforms=list(map(learned, transforms)), leads_from=1)
-    leaders = [
-        max(transforms, key=lambda transform: row[f"layer{number}.{transform}.weight"])
-        for row in run.rows
-    ]
-    others = [
-        epoch for epoch, leader in enumerate(leaders, 1) if leader != layer.selected.transform
-    ]
-    return layer.model_copy(update={"leads_from": max(others, default=0) + 1})

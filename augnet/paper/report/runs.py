@@ -1,147 +1,148 @@
-"""Run directories as they are read back: config, seed and rows."""
+"""Read run directories: settings, one typed record per epoch, and the final scores."""
 
 import json
-import math
-import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
+from augnet.layers.state import TransformState
 from augnet.paper.config import ConfigError
-from augnet.paper.run import SCHEMA
-from augnet.paper.train import Row
+from augnet.paper.report import directories, states
+from augnet.training import ResumableDirectory
 
-TAIL = 0.2  # what was learned is the mean over the last fifth of the epochs
+
+@dataclass(frozen=True)
+class Epoch:
+    """Scores and transform states after one epoch: the part of a row that reports use."""
+
+    task: float
+    valid_accuracy: float
+    test_accuracy: float
+    test_balanced_accuracy: float | None = None
+    transforms: tuple[TransformState, ...] = ()
+    invariance: Mapping[str, float] = field(default_factory=dict)
+    """Median invariance by the name of the transform (eq. 4)."""
+    stopped_accuracy: float | None = None
+    """Test accuracy of the epoch with the best validation accuracy so far (figure 6a)."""
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """Read a row of `rows.jsonl`."""
+        return cls(
+            task=float(row["task"]),
+            valid_accuracy=float(row["valid_accuracy"]),
+            test_accuracy=float(row["test_accuracy"]),
+            test_balanced_accuracy=row.get("test_balanced_accuracy"),
+            transforms=tuple(TransformState(**state) for state in row.get("transforms", ())),
+            invariance=dict(row.get("invariance", {})),
+        )
+
+    def strength(self, transform: str) -> float | None:
+        """Return the strength of a transform in the layer that uses it most."""
+        return states.strength(self.transforms, transform)
 
 
 class Run(NamedTuple):
-    """One run: what was asked, and one row per epoch."""
+    """One run: its settings, and one record per epoch."""
 
     path: Path
     config: dict[str, Any]
     seed: int
-    rows: list[Row]
-    measured: list[Row]
+    epochs: list[Epoch]
+    measured: list[dict[str, Any]]
     versions: dict[str, str]
-    kept: Row | None = None  # the row of the model that was kept; None while it is not over
+    kept: Epoch | None = None  # the epoch of the saved model; None while the run is unfinished
     scored: list[dict[str, Any]] = []  # noqa: RUF012
-    times: list[Row] = []  # noqa: RUF012
+    times: list[dict[str, Any]] = []  # noqa: RUF012
 
     @property
     def variant(self) -> str:
-        """Which variant of its experiment this is."""
+        """The variant of the experiment."""
         return str(self.config["variant"])
 
     @property
     def study(self) -> tuple[str, str]:
-        """Experiment and protocol: what may stand in one table."""
+        """Experiment and protocol: runs that share both are compared in one table."""
         return str(self.config["experiment"]), str(self.config["protocol"])
 
     @property
     def sweep(self) -> dict[str, Any]:
-        """The point of a grid, of which older runs know nothing."""
+        """The swept settings of this run and their values."""
         return dict(self.config.get("sweep") or {})
 
     @property
     def label(self) -> str:
-        """The variant, and the point of the grid."""
+        """The variant, and the point of the sweep."""
         return label(self.variant, self.sweep)
 
-    def build_transforms(self, layer: int = 1) -> list[str]:
-        """Name the transforms of a layer, in their order; none if there is no such layer."""
-        start, end = f"layer{layer}.", ".weight"
-        keys = (key for key in self.rows[-1] if key.startswith(start) and key.endswith(end))
-        return [key.removeprefix(start).removesuffix(end) for key in keys]
+    @property
+    def layers(self) -> list[list[TransformState]]:
+        """The weighted transforms after the last epoch, by layer."""
+        return states.layers(self.epochs[-1].transforms)
 
     @property
-    def layers(self) -> int:
-        """How many augmentation layers there are."""
-        return len({key.split(".")[0] for key in self.rows[-1] if key.startswith("layer")})
-
-    def learned(self, key: str) -> float:
-        """Average a value over the last epochs: magnitudes keep moving."""
-        tail = self.rows[-max(1, round(TAIL * len(self.rows))) :]
-        return statistics.fmean(row[key] for row in tail)
+    def widths(self) -> dict[str, float]:
+        """The widths of Augerino after the last epoch."""
+        return states.widths(self.epochs[-1].transforms)
 
     def selects(self, transform: str) -> bool:
-        """Whether the transform is the heaviest of some layer in the end; Augerino uses all it has."""
-        last = self.rows[-1]
-        heaviest = (
-            max(self.build_transforms(n), key=lambda each: last[f"layer{n}.{each}.weight"])
-            for n in range(1, self.layers + 1)
-        )
-        return transform in heaviest or f"augerino.{transform}.width" in last
+        """Whether a layer gives the transform most weight in the end; Augerino uses all it has."""
+        selected = (states.heaviest(layer).name for layer in self.layers)
+        return transform in selected or transform in self.widths
 
 
 def label(variant: str, point: Mapping[str, Any]) -> str:
-    """Name a variant at a point of a grid: one-layer, penalty.weight=0.2."""
+    """Name a variant at a point of a sweep: "one-layer, regularizer.weight=0.2"."""
     return ", ".join((variant, *(f"{key}={value}" for key, value in point.items())))
 
 
-def strength(row: Row, transform: str) -> float | None:
-    """Read off a row how strong a transform is, in the layer that uses most of it."""
-    if f"augerino.{transform}.width" in row:
-        return half_width(transform, row[f"augerino.{transform}.width"])
-    keys = [key for key in row if key.endswith(f".{transform}.strength")]
-    if not keys:
-        return None
-    return row[max(keys, key=lambda key: row[key] * row[key.replace(".strength", ".weight")])]
+def with_stopped(epochs: Sequence[Epoch]) -> list[Epoch]:
+    """Add to each epoch the test accuracy that early stopping would report at that point."""
+    found: list[Epoch] = []
+    best: Epoch | None = None
+    for epoch in epochs:
+        if best is None or epoch.valid_accuracy > best.valid_accuracy:
+            best = epoch
+        found.append(replace(epoch, stopped_accuracy=best.test_accuracy))
+    return found
 
 
-def half_width(transform: str, width: float) -> float:
-    """Turn the width of Augerino's uniform distribution into a strength; angles into degrees."""
-    return math.degrees(width / 2) if transform == "rotate" else width / 2
-
-
-def with_stopped(rows: list[Row]) -> list[Row]:
-    """Add to each row the test accuracy of the best validation accuracy so far (figure 6a)."""
-    best: list[Row] = []
-    for row in rows:
-        better = not best or row["valid_accuracy"] > best[-1]["valid_accuracy"]
-        best.append(row if better else best[-1])
-    return [
-        row | {"stopped_accuracy": leader["test_accuracy"]}
-        for row, leader in zip(rows, best, strict=True)
-    ]
-
-
-def find(paths: Iterable[Path]) -> list[Run]:
+def find(paths: Sequence[Path]) -> list[Run]:
     """Read all runs below some directories, in the order of their names."""
-    files = sorted({file for path in paths for file in Path(path).rglob("run.json")})
-    runs = [run for run in (read(file.parent) for file in files) if run.rows]
+    runs = [run for run in map(read, directories.find(paths, "run")) if run.epochs]
     if not runs:
+        directories.refuse_old(paths)
         raise ConfigError(f"no runs with rows below {', '.join(map(str, paths))}")
+    refuse_duplicates(runs)
+    return runs
+
+
+def refuse_duplicates(runs: Iterable[Run]) -> None:
+    """Raise ConfigError if two directories hold the same variant and seed."""
     known: dict[tuple[Any, ...], Path] = {}
     for run in runs:
         first = known.setdefault((run.study, run.label, run.seed), run.path)
         if first != run.path:
-            raise ConfigError(f"{first} and {run.path} are both {run.label}, seed {run.seed}")
-    return runs
+            raise ConfigError(
+                f"{first} and {run.path} are both {run.label}, seed {run.seed}: report one of them"
+            )
 
 
 def read(path: Path) -> Run:
     """Read one run directory."""
-    try:
-        made = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        file = path / "rows.jsonl"
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        rows = with_stopped([json.loads(line) for line in lines])
-        if made["schema"] != SCHEMA:
-            raise ConfigError(f"{path} has schema {made['schema']}, this version reads {SCHEMA}")
-        result = path / "result.json"
-        over = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+    with directories.one_line_errors(path):
+        directory = ResumableDirectory.existing(path, "run")
+        rows = directories.read_lines(directory, "rows.jsonl")
+        result = json.loads(directory.read("result.json") or b"{}")
         return Run(
             path,
-            made["config"],
-            made["seed"],
-            rows,
-            over.get("measured", []),
-            made["versions"],
-            over.get("kept"),
-            over.get("scored", []),
-            over.get("times", []),
+            directory.settings["config"],
+            directory.settings["seed"],
+            with_stopped([Epoch.from_row(row) for row in rows]),
+            result.get("measured", []),
+            directory.about,
+            Epoch.from_row(result["kept"]) if "kept" in result else None,
+            result.get("scored", []),
+            result.get("times", []),
         )
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{path} is damaged: {error}") from None

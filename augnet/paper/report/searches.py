@@ -1,8 +1,8 @@
-"""Search directories become a page: accuracy against time and against passes (figures 6b, B.10)."""
+"""Turn search directories into a page: accuracy against time and passes (figures 6b, B.10)."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -13,19 +13,23 @@ import numpy as np
 from augnet.app.html import render
 from augnet.app.style import svg
 from augnet.paper.config import ConfigError, read
-from augnet.paper.report.figures.searches import Curve, against, improvement
+from augnet.paper.datasets import describe
+from augnet.paper.report import directories
+from augnet.paper.report.figures.searches import Curve, improvement, score_against_cost
+from augnet.paper.report.records import SCHEMA, check_schema
 from augnet.paper.report.tables import Table
-from augnet.paper.report.wording import spread
+from augnet.paper.report.wording import median_and_range
+from augnet.training import ResumableDirectory
 
-REFERENCE = "adda"  # with which the paper compares, fold by fold
+BASELINE = "adda"  # the method that the paper compares with, fold by fold
 BILEVEL = ("adda", "cadda", "dada")
-PLAIN = "none"  # the variant without augmentation
+NO_AUGMENTATION = "none"
 OURS = "augnet"
 
 Curves: TypeAlias = Mapping[str, Mapping[int, Curve]]  # by method and seed
 
 
-class Searched(NamedTuple):
+class SearchStudy(NamedTuple):
     """All searches of one experiment under one protocol."""
 
     experiment: str
@@ -37,48 +41,55 @@ class Searched(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The headline."""
+        """The title of the page."""
         return f"{read(self.experiment).title}: searches"
 
     @property
     def budget(self) -> float:
-        """The passes at which methods are compared: the fewest with which all have a score.
+        """The passes at which methods are compared: the fewest at which all have a score.
 
-        Who is over by then keeps the score of its end.
+        A method that is finished by then keeps its last score.
         """
         every = (curve for seeds in self.curves.values() for curve in seeds.values())
         return float(max(curve.passes[0] for curve in every))
 
     @property
     def table(self) -> Table:
-        """Say what each method came to, and what it took."""
-        columns = ("method", "folds", f"{self.metric} at the end", "fold by fold",
-                   f"thousand passes to the end of {OURS}", "in all", "seconds")  # fmt: skip
+        """The score and the cost of each method."""
+        columns = (
+            "method",
+            "folds",
+            f"{self.metric} at the end",
+            "fold by fold",
+            f"thousand passes to the final score of {OURS}",
+            "thousand passes in all",
+            "seconds",
+        )
         rows = []
         for method, seeds in self.curves.items():
             rows.append((
                 method,
                 str(len(seeds)),
-                spread([curve.test[-1] for curve in seeds.values()]),
-                beats(self.curves, method),
-                spread([passes / 1000 for passes in catches_up(self.curves, method)]),
-                spread([curve.passes[-1] / 1000 for curve in seeds.values()]),
-                spread([curve.seconds[-1] for curve in seeds.values()]),
+                median_and_range([curve.test[-1] for curve in seeds.values()]),
+                count_wins(self.curves, method),
+                median_and_range([n / 1000 for n in passes_to_match_ours(self.curves, method)]),
+                median_and_range([curve.passes[-1] / 1000 for curve in seeds.values()]),
+                median_and_range([curve.seconds[-1] for curve in seeds.values()]),
             ))  # fmt: skip
         return Table(columns, rows)
 
     @property
-    def said(self) -> list[str]:
-        """Say in sentences how AugNet compares with bilevel searches, and what is no better."""
-        found = [race(self.curves, OURS)] if OURS in self.curves else []
-        worse = [method for method in self.curves if not helps(self.curves, method)]
+    def sentences(self) -> list[str]:
+        """Sentences: AugNet compared with bilevel searches, and methods that do not help."""
+        found = [compare_with_bilevel(self.curves, OURS)] if OURS in self.curves else []
+        worse = [method for method in self.curves if not improves(self.curves, method)]
         if worse:
             found.append(f"On average no better than no augmentation: {', '.join(worse)}.")
         return [sentence for sentence in found if sentence]
 
     @property
     def commands(self) -> list[str]:
-        """What makes all of it again."""
+        """The commands that repeat the searches."""
         return [
             f"augnet paper search {method} {self.experiment} --protocol {self.protocol} "
             f"--seeds {1 + max(seeds)}"
@@ -86,8 +97,9 @@ class Searched(NamedTuple):
         ]
 
     def summary(self) -> dict[str, Any]:
-        """Give it as JSON, from which all can be drawn again."""
+        """Return the study as JSON values, from which everything can be drawn again."""
         return {
+            "schema": SCHEMA,
             "experiment": self.experiment,
             "protocol": self.protocol,
             "data": self.data,
@@ -96,17 +108,17 @@ class Searched(NamedTuple):
             "commands": self.commands,
             "budget": self.budget,
             "curves": {
-                method: {seed: _steps(curve) for seed, curve in seeds.items()}
+                method: {seed: _thinned(curve) for seed, curve in seeds.items()}
                 for method, seeds in self.curves.items()
             },
         }
 
 
-def _steps(curve: Curve) -> dict[str, list[float]]:
-    """Leave out points that say the same as their neighbors."""
+def _thinned(curve: Curve) -> dict[str, list[float]]:
+    """Leave out points whose score is that of both neighbors."""
     test = curve.test.tolist()
-    inner = {n for n, (a, b) in enumerate(pairwise(test)) if a != b}
-    kept = sorted({0, len(test) - 1} | inner | {n + 1 for n in inner})
+    steps = {n for n, (a, b) in enumerate(pairwise(test)) if a != b}
+    kept = sorted({0, len(test) - 1} | steps | {n + 1 for n in steps})
     return {
         "passes": [round(curve.passes[n]) for n in kept],
         "seconds": [round(curve.seconds[n], 1) for n in kept],
@@ -114,10 +126,11 @@ def _steps(curve: Curve) -> dict[str, list[float]]:
     }
 
 
-def load(path: Path) -> Searched:
-    """Read what a summary keeps."""
+def load(path: Path) -> SearchStudy:
+    """Read a study from its summary."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
+        check_schema(kept, path)
         curves = {
             method: {
                 int(seed): Curve(*(np.array(curve[key]) for key in Curve._fields))
@@ -126,96 +139,108 @@ def load(path: Path) -> Searched:
             for method, seeds in kept["curves"].items()
         }
         names = ("experiment", "protocol", "data", "metric", "commits")
-        return Searched(**{name: kept[name] for name in names}, curves=curves)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is no summary of searches: {error!r}") from None
+        return SearchStudy(**{name: kept[name] for name in names}, curves=curves)
+    except ConfigError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path} is not a summary of searches: {error!r}") from None
 
 
-def reach(curve: Curve, score: float) -> float:
-    """Give the passes after which a score is there; infinity is never."""
-    there = np.flatnonzero(curve.test >= score)
-    return float(curve.passes[there[0]]) if len(there) else math.inf
+def passes_to_reach(curve: Curve, score: float) -> float:
+    """Return the passes after which a score is reached; infinity if it never is."""
+    reached = np.flatnonzero(curve.test >= score)
+    return float(curve.passes[reached[0]]) if len(reached) else math.inf
 
 
-def race(curves: Curves, name: str) -> str:
-    """Say how soon a method has its final score, and which bilevel search is first to have it."""
-    end = {seed: curve.test[-1] for seed, curve in curves[name].items()}
-    soonest = {
-        method: median(reach(curves[method][seed], end[seed]) for seed in common)
+def compare_with_bilevel(curves: Curves, name: str) -> str:
+    """Compare the passes that a method and bilevel searches need for the method's final score."""
+    final = {seed: curve.test[-1] for seed, curve in curves[name].items()}
+    needed = {
+        method: median(passes_to_reach(curves[method][seed], final[seed]) for seed in common)
         for method in (name, *BILEVEL)
-        if (common := set(curves.get(method, ())) & set(end))
+        if (common := set(curves.get(method, ())) & set(final))
     }
-    mine, first = soonest.pop(name), min(soonest, key=soonest.__getitem__, default="")
+    passes, first = needed.pop(name), min(needed, key=needed.__getitem__, default="")
     if not first:
         return ""
-    said = f"{name} has its final score after {mine:.0f} passes (median over folds); "
-    if math.isinf(soonest[first]):
-        return f"{said}{', '.join(soonest)} in half of the folds or more never."
-    part = mine / soonest[first]
-    return f"{said}{first}, first of the bilevel searches, after {soonest[first]:.0f}: {part:.2f}."
+    text = f"{name} reaches its final score after {passes:.0f} passes (median over folds)"
+    if math.isinf(needed[first]):
+        never = ", ".join(needed)
+        return f"{text}. Never reached in half of the folds or more by: {never}."
+    ratio = passes / needed[first]
+    return (
+        f"{text}; the fastest bilevel search, {first}, reaches it after {needed[first]:.0f} "
+        f"(ratio {ratio:.2f})."
+    )
 
 
-def catches_up(curves: Curves, method: str) -> list[float]:
-    """Give, fold by fold, the passes after which a method has the final score of AugNet."""
+def passes_to_match_ours(curves: Curves, method: str) -> list[float]:
+    """Return for each fold the passes after which a method reaches the final score of AugNet."""
     ours = curves.get(OURS, {})
-    return [reach(curves[method][s], ours[s].test[-1]) for s in curves[method] if s in ours]
+    seeds = [seed for seed in curves[method] if seed in ours]
+    return [passes_to_reach(curves[method][seed], ours[seed].test[-1]) for seed in seeds]
 
 
-def beats(curves: Curves, method: str) -> str:
-    """Say in how many folds a method beats no augmentation."""
-    common = sorted(set(curves[method]) & set(curves.get(PLAIN, {})))
-    if method == PLAIN or not common:
+def count_wins(curves: Curves, method: str) -> str:
+    """Count the folds in which a method is better than no augmentation."""
+    gains = _gains(curves, method)
+    if not gains:
         return "-"
-    better = [curves[method][s].test[-1] > curves[PLAIN][s].test[-1] for s in common]
-    return f"over none in {sum(better)} of {len(better)}"
+    return f"better than none in {sum(gain > 0 for gain in gains)} of {len(gains)}"
 
 
-def helps(curves: Curves, method: str) -> bool:
-    """Whether a method is better than no augmentation, on average over the folds of both."""
-    common = set(curves[method]) & set(curves.get(PLAIN, {}))
-    gains = [curves[method][s].test[-1] - curves[PLAIN][s].test[-1] for s in common]
-    return method == PLAIN or not common or sum(gains) > 0
+def improves(curves: Curves, method: str) -> bool:
+    """Return whether a method is better than no augmentation on average over common folds."""
+    gains = _gains(curves, method)
+    return not gains or sum(gains) > 0
 
 
-def find(paths: Iterable[Path]) -> list[Searched]:
+def _gains(curves: Curves, method: str) -> list[float]:
+    """Return the gains over no augmentation on common folds; none for no augmentation itself."""
+    plain = curves.get(NO_AUGMENTATION, {}) if method != NO_AUGMENTATION else {}
+    common = sorted(set(curves[method]) & set(plain))
+    return [float(curves[method][seed].test[-1] - plain[seed].test[-1]) for seed in common]
+
+
+def find(paths: Sequence[Path]) -> list[SearchStudy]:
     """Read all searches below some directories that have points."""
-    found: dict[tuple[str, str], Searched] = {}
-    for file in sorted({file for path in paths for file in Path(path).rglob("search.json")}):
-        try:
-            made = json.loads(file.read_text(encoding="utf-8"))
-            config = made["config"]
-            lines = file.with_name("points.jsonl")
-            text = lines.read_text(encoding="utf-8") if lines.exists() else ""
-            rows = [json.loads(line) for line in text.splitlines()]
-            key = (config["experiment"], config["protocol"])
-            metric = config["train"]["metric"].replace("_", " ")
-            study = found.setdefault(key, Searched(*key, made["data"], metric, [], {}))
-            if study.data != made["data"]:
-                raise ConfigError(f"{file} is of other data than the rest: {made['data']}")
-            commit = made.get("versions", {}).get("commit")
-            if commit and commit not in study.commits:
-                study.commits.append(commit)
-            if rows:
-                study.curves.setdefault(made["method"], {})[made["seed"]] = Curve.of(rows)
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, ConfigError):
-                raise
-            raise ConfigError(f"{file} is damaged: {error!r}") from None
+    found: dict[tuple[str, str], SearchStudy] = {}
+    for path in directories.find(paths, "search"):
+        with directories.one_line_errors(path):
+            _add(found, ResumableDirectory.existing(path, "search"))
     return [study for study in found.values() if study.curves]
 
 
-def write(studies: Sequence[Searched], out: Path) -> list[Path]:
+def _add(found: dict[tuple[str, str], SearchStudy], directory: ResumableDirectory) -> None:
+    """Add a search to the study of its experiment and protocol."""
+    config, method, seed = (directory.settings[key] for key in ("config", "method", "seed"))
+    points = directories.read_lines(directory, "points.jsonl")
+    key, data = (config["experiment"], config["protocol"]), describe(config["data"])
+    metric = config["train"]["metric"].replace("_", " ")
+    study = found.setdefault(key, SearchStudy(*key, data, metric, [], {}))
+    if study.data != data:
+        raise ConfigError(
+            f"{directory.path} is of other data than the other searches: {data}. "
+            "Report them separately"
+        )
+    commit = directory.about.get("commit")
+    if commit and commit not in study.commits:
+        study.commits.append(commit)
+    if points:
+        study.curves.setdefault(method, {})[seed] = Curve.from_points(points)
+
+
+def write(studies: Sequence[SearchStudy], out: Path) -> list[Path]:
     """Write one page for each experiment and protocol."""
     pages = []
     out.mkdir(parents=True, exist_ok=True)
     for study in studies:
-        label = f"{study.experiment}-{study.protocol}-search"
+        label, metric = f"{study.experiment}-{study.protocol}-search", study.metric
+        gain = f"Gain over {BASELINE}, fold by fold, after {study.budget:.0f} passes"
         figures = {
-            f"{study.metric} against passes": against(study.curves, "passes", study.metric),
-            f"{study.metric} against time": against(study.curves, "seconds", study.metric),
-            f"Fold by fold over {REFERENCE}, after {study.budget:.0f} passes": improvement(
-                study.curves, REFERENCE, study.budget, study.metric
-            ),
+            f"{metric} against passes": score_against_cost(study.curves, "passes", metric),
+            f"{metric} against time": score_against_cost(study.curves, "seconds", metric),
+            gain: improvement(study.curves, BASELINE, study.budget, metric),
         }
         drawn = {
             title: svg(figure, f"{label}-{n}")
@@ -224,7 +249,6 @@ def write(studies: Sequence[Searched], out: Path) -> list[Path]:
         }
         page = render("paper/report/searches.html", title=study.title, study=study, figures=drawn)
         (out / f"{label}.html").write_text(page, encoding="utf-8")
-        text = json.dumps(study.summary()) + "\n"
-        (out / f"{label}.json").write_text(text, "utf-8")
+        (out / f"{label}.json").write_text(json.dumps(study.summary()) + "\n", encoding="utf-8")
         pages.append(out / f"{label}.html")
     return pages

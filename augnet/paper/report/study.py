@@ -1,4 +1,4 @@
-"""A study: the runs of one experiment under one protocol, summed up; as text and as JSON."""
+"""Sum up the runs of one experiment under one protocol, and read and write them as JSON."""
 
 import json
 import math
@@ -10,39 +10,40 @@ from pydantic import ValidationError
 
 from augnet.paper.config import ConfigError, Experiment, explain, read
 from augnet.paper.datasets import describe
-from augnet.paper.report.claims import Judged, judge
-from augnet.paper.report.command import changes, commands, toml
+from augnet.paper.report.claims import JudgedClaim, judge
+from augnet.paper.report.command import changes, commands, to_toml
 from augnet.paper.report.quantities import Value
-from augnet.paper.report.records import Record, records
+from augnet.paper.report.records import SCHEMA, Record, check_schema, records
 from augnet.paper.report.runs import Run
 from augnet.paper.report.tables import (
     Table,
     claims_table,
-    grid_table,
     protocols_table,
+    sweep_table,
     variants_table,
 )
-from augnet.paper.report.wording import asked
+from augnet.paper.report.wording import describe_criterion
 
-MEANS = "Means over the seeds, and all that they span."
-SIDE_BY_SIDE = "Protocols side by side"
+MEANS_NOTE = "Means over the seeds, and their range."
+CLAIMS_TITLE = "Claims of the paper"
+COMPARISON_TITLE = "Comparison of protocols"
 
 
-class Beside(NamedTuple):
-    """The protocols of an experiment side by side, and what each of them is."""
+class ProtocolComparison(NamedTuple):
+    """The protocols of an experiment in one table, and an explanation of each."""
 
     table: Table
     explained: dict[str, str]
 
     @property
     def markdown(self) -> str:
-        """The same in Markdown."""
-        lines = [f"- **{name}**: {says}" for name, says in self.explained.items()]
-        return "\n".join((self.table.markdown, f"{MEANS}\n", *lines, ""))
+        """The table and the explanations in Markdown."""
+        lines = [f"- **{name}**: {text}" for name, text in self.explained.items()]
+        return "\n".join((self.table.markdown, f"{MEANS_NOTE}\n", *lines, ""))
 
 
 class Study(NamedTuple):
-    """All that is kept of some runs, and what follows from it."""
+    """Records of the runs of one experiment and protocol, and what follows from them."""
 
     name: str
     protocol: str
@@ -51,27 +52,27 @@ class Study(NamedTuple):
     changes: dict[str, str]
     versions: dict[str, str]
     records: list[Record]
-    data: str = ""  # what it was made from, in transforms
+    data: str = ""  # a description
     figures: dict[str, list[str]] = {}  # noqa: RUF012  # a title and a caption, by name
 
     @property
     def label(self) -> str:
-        """The name of its files; the protocol is said unless it is ours."""
+        """The name of its files, with the protocol unless it is ours."""
         return self.name if self.protocol == "ours" else f"{self.name}-{self.protocol}"
 
     @property
     def seeds(self) -> str:
-        """How many seeds variants have, in transforms."""
-        mine: dict[str, set[int]] = {}
+        """The number of seeds of the variants as text."""
+        seeds: dict[str, set[int]] = {}
         for record in self.records:
-            mine.setdefault(record.variant, set()).add(record.seed)
-        least, most = (pick(map(len, mine.values()), default=0) for pick in (min, max))
+            seeds.setdefault(record.variant, set()).add(record.seed)
+        least, most = (pick(map(len, seeds.values()), default=0) for pick in (min, max))
         count = f"{most}" if least == most else f"{least} to {most}"
         return f"{count} seed{'' if most == 1 else 's'}"
 
     @property
-    def judged(self) -> list[Judged]:
-        """The paper's claims and what became of them; a mere grid is not asked."""
+    def judged(self) -> list[JudgedClaim]:
+        """The paper's claims with verdicts; none if all runs belong to a sweep."""
         if self.records and all(record.sweep for record in self.records):
             return []
         return judge(self.experiment, self.records)
@@ -80,15 +81,15 @@ class Study(NamedTuple):
     def tables(self) -> dict[str, Table]:
         """The tables of the study by their titles."""
         found = {
-            "The paper and ours": claims_table(self.judged),
+            CLAIMS_TITLE: claims_table(self.judged),
             "What was learned": variants_table(self.experiment.expect, self.records),
-            "The grid": grid_table(self.experiment.expect, self.records),
+            "Sweeps": sweep_table(self.experiment.expect, self.records),
         }
         return {title: table for title, table in found.items() if table and table.rows}
 
     @property
-    def made(self) -> str:
-        """Say which settings were changed, and on what it was run."""
+    def provenance(self) -> str:
+        """Data, changed settings, versions and machine as text."""
         settings = ", ".join(f"`{key} = {value}`" for key, value in self.changes.items())
         data = f"Data: {self.data}. " if self.data else ""
         changed = f"Changed from the file's settings: {settings}. " if settings else ""
@@ -96,18 +97,19 @@ class Study(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Count the verdicts."""
+        """The number of claims by verdict as text."""
         kinds = [each.kind for each in self.judged]
         if not kinds:
             return ""
-        said = {"some": "in some", "none": "in none", "unknown": "not judged"}
-        counts = [f"{kinds.count(kind)} {text}" for kind, text in said.items() if kind in kinds]
+        texts = {"some": "in some", "none": "in none", "unknown": "not judged"}
+        counts = [f"{kinds.count(kind)} {text}" for kind, text in texts.items() if kind in kinds]
         first = f"{kinds.count('all')} of {len(kinds)} claims of the paper hold in all runs"
         return ", ".join((first, *counts)) + "."
 
     def summary(self) -> dict[str, Any]:
-        """Give it as JSON: the records, from which all can be judged again, and the verdicts."""
+        """Return the study as JSON values: the records, and the verdicts that follow from them."""
         return {
+            "schema": SCHEMA,
             "experiment": self.name,
             "protocol": self.protocol,
             "data": self.data,
@@ -120,51 +122,52 @@ class Study(NamedTuple):
         }
 
 
-def side_by_side(studies: Iterable[Study]) -> dict[str, Beside]:
-    """Put the protocols of each experiment beside each other, where there are several."""
+def compare_protocols(studies: Iterable[Study]) -> dict[str, ProtocolComparison]:
+    """Compare the protocols of each experiment that has several."""
     found: dict[str, dict[str, Study]] = {}
     for study in studies:
         found.setdefault(study.name, {})[study.protocol] = study
-    beside = {}
-    for name, mine in found.items():
-        if len(mine) > 1:
-            experiment = next(iter(mine.values())).experiment
-            kept = {protocol: study.records for protocol, study in mine.items()}
-            if table := protocols_table(experiment.variants, kept):
-                beside[name] = Beside(table, experiment.explained(mine))
-    return beside
+    comparisons = {}
+    for name, protocols in found.items():
+        experiment = next(iter(protocols.values())).experiment
+        kept = {protocol: study.records for protocol, study in protocols.items()}
+        if table := protocols_table(experiment.variants, kept):
+            comparisons[name] = ProtocolComparison(table, experiment.explained(protocols))
+    return comparisons
 
 
-def _as_json(judged: Judged) -> dict[str, Any]:
+def _as_json(judged: JudgedClaim) -> dict[str, Any]:
+    findings = []
+    for finding in judged.findings:
+        found: dict[str, Any] = {
+            "variant": finding.variant,
+            "held": list(finding.held.values()),
+            "values": list(map(_finite, finding.values.values())),
+        }
+        if finding.reference:
+            found["reference"] = finding.reference
+            found["reference_values"] = list(map(_finite, finding.reference_values.values()))
+        findings.append(found)
     return {
         "says": judged.claim.says,
         "source": judged.claim.source,
-        "asked": asked(judged.claim),
+        "criterion": describe_criterion(judged.claim),
         "verdict": judged.verdict,
-        "found": [
-            {
-                "variant": finding.variant,
-                "held": list(finding.held.values()),
-                "values": list(map(_plain, finding.values.values())),
-                **({"other": finding.other} if finding.other else {}),
-                **({"others": list(map(_plain, finding.others.values()))} if finding.other else {}),
-            }
-            for finding in judged.findings
-        ],
+        "findings": findings,
     }
 
 
-def _plain(value: Value) -> Value:
-    """JSON has no infinity."""
+def _finite(value: Value) -> Value:
+    """Write infinity as "never": JSON has no infinity."""
     return "never" if isinstance(value, float) and math.isinf(value) else value
 
 
 def studies(runs: Sequence[Run]) -> list[tuple[Study, list[Run]]]:
-    """Part runs by experiment and protocol, and sum up each part."""
-    parts: dict[tuple[str, str], list[Run]] = {}
+    """Group runs by experiment and protocol, and sum up each group."""
+    groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        parts.setdefault(run.study, []).append(run)
-    return [(_study(*key, part), part) for key, part in parts.items()]
+        groups.setdefault(run.study, []).append(run)
+    return [(_study(*key, group), group) for key, group in groups.items()]
 
 
 def _study(name: str, protocol: str, runs: list[Run]) -> Study:
@@ -174,22 +177,31 @@ def _study(name: str, protocol: str, runs: list[Run]) -> Study:
     changed: dict[str, dict[str, None]] = {}
     for run in runs:
         for key, value in changes(experiment, run).items():
-            changed.setdefault(key, {})[toml(value)] = None
-    versions = {key: _all(run.versions.get(key, "?") for run in runs) for key in runs[0].versions}
-    settings = {key: _all(values) for key, values in changed.items()}
-    made = commands(experiment, runs)
-    data = _all(describe(run.config["data"]) for run in runs)
-    return Study(name, protocol, experiment, made, settings, versions, records(runs), data)
+            changed.setdefault(key, {})[to_toml(value)] = None
+    versions = {key: _join(run.versions.get(key, "?") for run in runs) for key in runs[0].versions}
+    settings = {key: _join(values) for key, values in changed.items()}
+    data = _join(describe(run.config["data"]) for run in runs)
+    return Study(
+        name,
+        protocol,
+        experiment,
+        commands(experiment, runs),
+        settings,
+        versions,
+        records(runs),
+        data,
+    )
 
 
-def _all(values: Iterable[str]) -> str:
+def _join(values: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(values))
 
 
 def load(path: Path) -> Study:
-    """Read a study from its JSON; all is judged again, by the claims of this version."""
+    """Read a study from its JSON; the claims of this version are judged again."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
+        check_schema(kept, path)
         runs = [Record(**each) for each in kept["runs"]]
         name, settings = kept["experiment"], (kept["commands"], kept["changes"], kept["versions"])
         more = kept.get("data", ""), kept.get("figures", {})
@@ -199,4 +211,4 @@ def load(path: Path) -> Study:
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ConfigError):
             raise
-        raise ConfigError(f"{path} is no summary of a report: {error!r}") from None
+        raise ConfigError(f"{path} is not a summary of a report: {error!r}") from None

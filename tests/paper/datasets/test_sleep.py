@@ -44,7 +44,7 @@ def test_every_variant_runs_and_the_report_says_which_data(variant, tmp_path):
     rows = list(run.run())
     assert all(0 <= row["test_balanced_accuracy"] <= 1 for row in rows)
     ((study, _),) = studies(find([tmp_path]))
-    assert "synthetic nights, made by augnet: no real EEG" in study.made
+    assert "synthetic nights, made by augnet: no real EEG" in study.provenance
     assert study.summary()["data"] == study.data
     (record,) = study.records
     kept = json.loads((run.path / "result.json").read_text())["kept"]

@@ -38,7 +38,7 @@ def browser(tmp_path_factory):
 def page(tmp_path_factory) -> Path:
     """Write a page with all that a page can have."""
     many = [run(seed=seed) for seed in range(3)] + [run("two-layers", weight=0.3), augerino(7)]
-    grid = [swept(penalty_weight=w, net_copies=c) for w in (0.05, 0.5, 5.0) for c in (1, 4)]
+    grid = [swept(regularizer_weight=w, net_copies=c) for w in (0.05, 0.5, 5.0) for c in (1, 4)]
     (path,) = write([*many, *grid], tmp_path_factory.mktemp("report"))
     return path
 
@@ -76,7 +76,7 @@ def test_every_figure_can_be_seen(view):
     names = view.execute_script("return [...document.querySelectorAll('figure')].map(e => e.id)")
     assert {
         "learned",
-        "grid-penalty.weight-net.copies",
+        "sweep-regularizer.weight-net.copies",
         "widths",
         "data",
         "accuracy",
@@ -128,7 +128,7 @@ def test_the_page_needs_nothing_from_elsewhere(view, page):
 def test_the_text_contrasts_with_the_page(view):
     """Every verdict has a contrast of at least 4.5 to 1 on white (WCAG AA)."""
     colors = view.execute_script(
-        "return [...document.querySelectorAll('.verdict, .asked, figcaption')].map("
+        "return [...document.querySelectorAll('.verdict, .note, figcaption')].map("
         "e => getComputedStyle(e).color)"
     )
     for color in set(colors):

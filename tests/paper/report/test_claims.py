@@ -5,12 +5,13 @@ from typing import get_args
 
 import pytest
 
+from augnet.layers.state import TransformState
 from augnet.paper.config import Claim, ConfigError, parse, read
 from augnet.paper.report.claims import holds, judge
 from augnet.paper.report.quantities import QUANTITIES
 from augnet.paper.report.records import Record
 from augnet.paper.report.tables import claims_table
-from augnet.paper.report.wording import asked, found
+from augnet.paper.report.wording import describe_criterion, describe_findings
 
 BASE = {"says": "s", "source": "fig. 1", "variants": ["one-layer"], "quantity": "test-accuracy"}
 
@@ -19,9 +20,8 @@ def claim(**settings):
     return Claim(**BASE | settings)
 
 
-def transform(name, weight, magnitude, strength=None):
-    given = {"transform": name, "weight": weight, "magnitude": magnitude}
-    return given | {"strength": 2 * magnitude if strength is None else strength}
+def transform(layer, name, weight, magnitude):
+    return TransformState(layer, name, weight, magnitude, 2 * magnitude)
 
 
 def record(variant="one-layer", seed=0, **settings):
@@ -30,19 +30,21 @@ def record(variant="one-layer", seed=0, **settings):
 
 
 def layers(*selected, leads_from=3):
-    """Give one layer per (transform, magnitude): that transform has nearly all the weight."""
-    return [
-        {
-            "leads_from": leads_from,
-            "transforms": [
-                transform(
-                    name, 0.95 if name == chosen else 0.05, magnitude if name == chosen else 0.6
-                )
-                for name in ("frequency_shift", "gaussian_noise")
-            ],
-        }
-        for chosen, magnitude in selected
+    """Make one layer per (transform, magnitude): that transform has nearly all the weight."""
+    states = [
+        transform(
+            number, name, 0.95 if name == chosen else 0.05, magnitude if name == chosen else 0.6
+        )
+        for number, (chosen, magnitude) in enumerate(selected, start=1)
+        for name in ("frequency_shift", "gaussian_noise")
     ]
+    return {"transforms": states, "leads_from": [leads_from] * len(selected)}
+
+
+def augerino(**widths):
+    """Make the states of Augerino: widths without weights."""
+    states = [TransformState(1, name, None, width, width) for name, width in widths.items()]
+    return {"transforms": states}
 
 
 SHIFT, NOISE = "frequency_shift", "gaussian_noise"
@@ -55,22 +57,22 @@ MEASURED = [
 @pytest.mark.parametrize(
     ("quantity", "asked", "of", "value"),
     [
-        ("selected", {}, {"layers": layers((SHIFT, 0.2), (SHIFT, 0.0))}, SHIFT),
-        ("selected", {}, {"layers": layers((NOISE, 1), (SHIFT, 0.2))}, f"{SHIFT} + {NOISE}"),
+        ("selected", {}, layers((SHIFT, 0.2), (SHIFT, 0.0)), SHIFT),
+        ("selected", {}, layers((NOISE, 1), (SHIFT, 0.2)), f"{SHIFT} + {NOISE}"),
         ("selected", {}, {}, None),
-        ("weight", {"transform": SHIFT}, {"layers": layers((NOISE, 1))}, 0.05),
-        ("strength", {"transform": SHIFT}, {"layers": layers((NOISE, 1))}, 1.2),
-        ("strength", {"transform": SHIFT}, {"layers": layers((SHIFT, 0.1), (SHIFT, 0.3))}, 0.6),
-        ("strength", {"transform": "rotate"}, {"widths": {"rotate": math.pi / 2}}, 45.0),
-        ("used-strength", {"transform": SHIFT}, {"layers": layers((NOISE, 1))}, 0.0),
-        ("used-strength", {"transform": SHIFT}, {"layers": layers((SHIFT, 0.25), (NOISE, 1))}, 0.5),
-        ("used-strength", {"transform": "rotate"}, {"widths": {"rotate": math.pi / 2}}, 45.0),
-        ("used-magnitude", {}, {"layers": layers((SHIFT, 0.01), (NOISE, 0.02))}, 0.02),
-        ("used-layers", {}, {"layers": layers((SHIFT, 0.25), (SHIFT, 0.01))}, 1),
+        ("weight", {"transform": SHIFT}, layers((NOISE, 1)), 0.05),
+        ("strength", {"transform": SHIFT}, layers((NOISE, 1)), 1.2),
+        ("strength", {"transform": SHIFT}, layers((SHIFT, 0.1), (SHIFT, 0.3)), 0.6),
+        ("strength", {"transform": "rotate"}, augerino(rotate=math.pi / 2), 45.0),
+        ("used-strength", {"transform": SHIFT}, layers((NOISE, 1)), 0.0),
+        ("used-strength", {"transform": SHIFT}, layers((SHIFT, 0.25), (NOISE, 1)), 0.5),
+        ("used-strength", {"transform": "rotate"}, augerino(rotate=math.pi / 2), 45.0),
+        ("used-magnitude", {}, layers((SHIFT, 0.01), (NOISE, 0.02)), 0.02),
+        ("used-layers", {}, layers((SHIFT, 0.25), (SHIFT, 0.01)), 1),
         ("used-layers", {}, {}, None),
-        ("leads-from", {"transform": SHIFT}, {"layers": layers((SHIFT, 1))}, 3),
-        ("leads-from", {"transform": SHIFT}, {"layers": layers((NOISE, 1))}, math.inf),
-        ("spread-widths", {}, {"widths": {"rotate": 1.0, "scale": 0.1, "shear": 0.09}}, 2),
+        ("leads-from", {"transform": SHIFT}, layers((SHIFT, 1)), 3),
+        ("leads-from", {"transform": SHIFT}, layers((NOISE, 1)), math.inf),
+        ("spread-widths", {}, augerino(rotate=1.0, scale=0.1, shear=0.09), 2),
         ("test-accuracy", {}, {"test_accuracy": 0.7}, 0.7),
         ("accuracy", {"copies": 4}, {"measured": MEASURED}, 0.2),
         ("invariance", {"copies": 10}, {"measured": MEASURED}, 1.0),
@@ -156,7 +158,7 @@ def test_verdicts_count_the_runs_that_show_a_claim():
     assert judged(*both).verdict == "reproduced (4 of 4 runs)"
     some = [*both[:3], both[3].model_copy(update={"test_accuracy": 0.1})]
     assert (judged(*some).kind, judged(*some).verdict) == ("some", "in 3 of 4 runs")
-    assert found(judged(*some)) == [
+    assert describe_findings(judged(*some)) == [
         "one-layer: 0.9 [2 of 2]",
         "two-layers: 0.5 (0.1 to 0.9) [1 of 2]",
     ]
@@ -167,7 +169,7 @@ def test_verdicts_count_the_runs_that_show_a_claim():
     assert judged(*both, variants=one).verdict == "reproduced (2 of 2 seeds)"
 
 
-def test_runs_at_a_point_of_a_grid_are_not_judged():
+def test_runs_at_a_point_of_a_sweep_are_not_judged():
     swept = [record(v, sweep={"train.lr": 0.1}) for v in ("one-layer", "two-layers")]
     assert judged(*swept).kind == "unknown"
 
@@ -182,8 +184,10 @@ def test_variants_are_compared_seed_by_seed():
     theirs = [record("two-layers", seed=1, test_accuracy=0.8), record("two-layers", seed=0)]
     result = judged(*ours, *theirs, **changes)
     assert result.findings[0].held == {0: False, 1: True}  # seed 2 has nothing to compare with
-    assert result.findings[0].others == {0: 0.9, 1: 0.8}
-    assert found(result) == ["one-layer: 0.7 (0.5 to 0.9) against 0.85 (0.8 to 0.9) for two-layers"]
+    assert result.findings[0].reference_values == {0: 0.9, 1: 0.8}
+    assert describe_findings(result) == [
+        "one-layer: 0.7 (0.5 to 0.9), reference two-layers: 0.85 (0.8 to 0.9)"
+    ]
 
 
 def test_mistakes_in_claims_are_explained():
@@ -199,19 +203,19 @@ def test_mistakes_in_claims_are_explained():
         assert message in str(error.value)
 
 
-def test_what_is_asked_is_said_with_its_tolerance_and_unit():
+def test_criteria_are_described_with_their_tolerance_and_unit():
     strong = claim(quantity="used-strength", transform="rotate", near=45.0, tolerance=0.2)
-    assert asked(strong) == "strength of rotate, 0 if not selected: 45 degrees ± 20 %"
+    assert describe_criterion(strong) == "strength of rotate, 0 if not selected: 45 degrees ± 20 %"
     layers = claim(quantity="used-layers", near=1, tolerance=0.0)
-    assert asked(layers).endswith(": 1")
+    assert describe_criterion(layers).endswith(": 1")
     apart = claim(quantity="strength", transform="rotate", away_from=45.0, tolerance=0.2)
-    assert asked(apart) == "strength of rotate: not 45 degrees ± 20 %"
+    assert describe_criterion(apart) == "strength of rotate: not 45 degrees ± 20 %"
     close = claim(quantity="accuracy", copies=1, close_to={"copies": 4}, tolerance=0.2)
-    assert asked(close) == "accuracy with C = 1: within 20 % of the other's"
+    assert describe_criterion(close) == "accuracy with C = 1: within 20 % of the reference"
 
 
 def test_all_claims_of_all_experiments_can_be_put_into_a_table():
     for name in ("capacity", "mario-iggy", "sinusoids"):
         table = claims_table(judge(read(name), []))
         assert {verdict for *_, verdict in table.rows} == {"not judged: runs are missing"}
-        assert "| paper | ours | verdict |" in table.markdown
+        assert "| claim and criterion | our values | verdict |" in table.markdown

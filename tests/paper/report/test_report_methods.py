@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from augnet.layers.state import TransformState
 from augnet.paper.config import read, resolve
 from augnet.paper.report import write
 from augnet.paper.report.drawings import draw
@@ -12,46 +13,51 @@ from augnet.paper.report.figures import copies, heat_map, interval, over_epochs
 from augnet.paper.report.quantities import time
 from augnet.paper.report.records import record, records
 from augnet.paper.report.results import results
-from augnet.paper.report.runs import Run, with_stopped
-from augnet.paper.report.study import load, side_by_side, studies
-from augnet.paper.report.tables import grid_table, variants_table
+from augnet.paper.report.runs import Epoch, Run, with_stopped
+from augnet.paper.report.study import compare_protocols, load, studies
+from augnet.paper.report.tables import sweep_table, variants_table
+from augnet.transforms import TRANSFORMS
 
 CIFAR = read("cifar10")
 
 
-def row(epoch, accuracy, transforms=()):
-    known = {"epoch": epoch, "task": 1.0, "valid_accuracy": accuracy, "test_accuracy": accuracy,
-             "invariance.horizontal_flip": 0.5}  # fmt: skip
-    for number, transform in enumerate(transforms, start=1):
-        key = f"layer{number}.{transform}"
-        known |= {f"{key}.weight": 1.0, f"{key}.magnitude": 0.3, f"{key}.strength": 0.15}
-    return known
+def epoch(accuracy, transforms=()):
+    return Epoch(
+        task=1.0,
+        valid_accuracy=accuracy,
+        test_accuracy=accuracy,
+        transforms=tuple(
+            TransformState(layer, name, 1.0, 0.3, 0.15, TRANSFORMS[name].unit)
+            for layer, name in enumerate(transforms, start=1)
+        ),
+        invariance={"horizontal_flip": 0.5},
+    )
 
 
 def run(variant, seed=0, transforms=(), best=0.7, protocol="fair+small"):
     config = resolve("cifar10", CIFAR, variant, protocol=protocol)
-    rows = with_stopped([row(n, best * (n + 1) / 5, transforms) for n in range(5)])
+    epochs = with_stopped([epoch(best * (n + 1) / 5, transforms) for n in range(5)])
     scored = [{"views": "plain", "copies": 1, "accuracy": best}]
     scored += [{"views": "own", "copies": c, "accuracy": best + 0.001 * c} for c in (1, 4, 10)]
     versions = {"commit": "abc", "machine": "a desk"}
     settings = json.loads(config.model_dump_json())
     times = [{"copies": c, "time": 1.05 * c} for c in (1, 4, 10)] if transforms else []
-    return Run(Path(), settings, seed, rows, [], versions, rows[-1], scored, times)
+    return Run(Path(), settings, seed, epochs, [], versions, epochs[-1], scored, times)
 
 
-WORDS = ("translate_x", "horizontal_flip")
+NAMES = ("translate_x", "horizontal_flip")
 RUNS = [
     run("none", 0, best=0.6),
     run("none", 1, best=0.61),
-    run("augnet", 0, WORDS),
-    run("augnet", 1, WORDS),
+    run("augnet", 0, NAMES),
+    run("augnet", 1, NAMES),
 ]
 
 
 def test_stopped_accuracy_is_that_of_the_best_validation_so_far():
     valid, test = (0.2, 0.5, 0.4, 0.5, 0.6), (0.1, 0.7, 0.9, 0.8, 0.3)
-    rows = [{"valid_accuracy": v, "test_accuracy": t} for v, t in zip(valid, test, strict=True)]
-    found = [row["stopped_accuracy"] for row in with_stopped(rows)]
+    epochs = [Epoch(1.0, v, t) for v, t in zip(valid, test, strict=True)]
+    found = [each.stopped_accuracy for each in with_stopped(epochs)]
     assert found == [0.1, 0.7, 0.7, 0.7, 0.3]
     assert with_stopped([]) == []
 
@@ -72,7 +78,7 @@ def test_scores_are_read_off_the_record():
 def test_the_table_has_a_column_for_each_way_of_scoring():
     table = variants_table(CIFAR.expect, records(RUNS))
     assert table.columns == ("variant", "seeds", "what was learned", "test accuracy",
-                             "samples as they are", "C = 1", "C = 4", "C = 10")  # fmt: skip
+                             "plain samples", "C = 1", "C = 4", "C = 10")  # fmt: skip
     assert table.rows[0][4] == "0.605 (0.6 to 0.61)"
     assert table.rows[1][2] == ("translate_x 0.15 of the width → horizontal_flip 0.15 probability")
 
@@ -84,7 +90,9 @@ def test_figures_compare_methods():
     assert list(figure.axes[1].lines[0].get_ydata()) == pytest.approx([1.05, 4.2, 10.5])
     assert len(copies(records(RUNS[:2])).axes) == 1
     assert copies([]) is None
-    drawn = over_epochs(RUNS, lambda row: row["stopped_accuracy"], "accuracy", paint=interval(0.9))
+    drawn = over_epochs(
+        RUNS, lambda each: each.stopped_accuracy, "accuracy", draw_seeds=interval(0.9)
+    )
     assert len(drawn.axes[0].lines) == 2
     maps = heat_map(RUNS[2])
     assert maps.axes[0].images[0].get_array().shape == (2, 5)
@@ -95,70 +103,70 @@ def swept_run(key, value, seed=0, **others):
     changes = {key: value, **{name.replace("_", "."): of for name, of in others.items()}}
     config = resolve("cifar10", CIFAR, "augnet", protocol="fair+small", changes=changes)
     settings = json.loads(config.model_dump_json()) | {"sweep": {key: value}}
-    return run("augnet", seed, WORDS)._replace(config=settings)
+    return run("augnet", seed, NAMES)._replace(config=settings)
 
 
-def test_the_usual_settings_are_a_point_of_grids():
-    swept = swept_run("penalty.weight", 0.1)
+def test_the_baseline_is_a_point_of_sweeps():
+    swept = swept_run("regularizer.weight", 0.1)
     kept = records([*RUNS, swept])
-    assert [each.usual for each in kept] == [{}, {}, *[{"penalty.weight": 0.02}] * 2, {}]
-    table = grid_table(CIFAR.expect, kept)
+    assert [each.baseline for each in kept] == [{}, {}, *[{"regularizer.weight": 0.02}] * 2, {}]
+    table = sweep_table(CIFAR.expect, kept)
     assert [line[:3] for line in table.rows] == [("augnet", "0.02", "2"), ("augnet", "0.1", "1")]
     assert table.columns[-1] == "C = 10"
     ((study, runs),) = studies([*RUNS, swept])
-    (grid,) = (each for each in draw(study, runs) if each.name.startswith("grid"))
-    assert [list(axis.lines[0].get_xdata()) for axis in grid.figure.axes] == [[0.02, 0.1]] * 3
-    assert "own views" in grid.figure.axes[2].get_ylabel()
+    (sweep,) = (each for each in draw(study, runs) if each.name.startswith("sweep"))
+    assert [list(axis.lines[0].get_xdata()) for axis in sweep.figure.axes] == [[0.02, 0.1]] * 3
+    assert "augmented views" in sweep.figure.axes[2].get_ylabel()
 
 
-def test_a_point_of_a_grid_has_each_seed_once_and_nothing_else_changed():
-    again = swept_run("penalty.weight", 0.02)
-    rows = grid_table(CIFAR.expect, records([*RUNS, again])).rows
+def test_a_point_of_a_sweep_has_each_seed_once_and_nothing_else_changed():
+    again = swept_run("regularizer.weight", 0.02)
+    rows = sweep_table(CIFAR.expect, records([*RUNS, again])).rows
     assert [line[:3] for line in rows] == [("augnet", "0.02", "2")]  # seed 0 is not counted twice
-    other = swept_run("penalty.weight", 0.1, train_epochs=3)
-    rows = grid_table(CIFAR.expect, records([*RUNS, other])).rows
+    other = swept_run("regularizer.weight", 0.1, train_epochs=3)
+    rows = sweep_table(CIFAR.expect, records([*RUNS, other])).rows
     assert [line[:3] for line in rows] == [("augnet", "0.1", "1")]
     layers = swept_run("augment.repeat", 2)  # where the config does not say, there is one
-    rows = grid_table(CIFAR.expect, records([*RUNS, layers])).rows
+    rows = sweep_table(CIFAR.expect, records([*RUNS, layers])).rows
     assert [line[:3] for line in rows] == [("augnet", "1", "2"), ("augnet", "2", "1")]
     shuffled = [swept_run("train.lr", value) for value in (0.5, 0.05, 10.0)]
-    assert [line[1] for line in grid_table(CIFAR.expect, records(shuffled)).rows] == [
+    assert [line[1] for line in sweep_table(CIFAR.expect, records(shuffled)).rows] == [
         "0.05", "0.5", "10.0"
     ]  # fmt: skip
 
 
-def test_protocols_stand_side_by_side(tmp_path):
+def test_protocols_are_compared(tmp_path):
     paper = [run("none", best=0.5, protocol="paper+small"),
              run("fixed", best=0.55, protocol="paper+small")]  # fmt: skip
-    assert side_by_side(study for study, _ in studies(list(RUNS))) == {}
+    assert compare_protocols(study for study, _ in studies(list(RUNS))) == {}
     (alone,) = write(list(RUNS), tmp_path)
     assert "<strong>fair</strong>: the same optimizer" in alone.read_text()
     for each in paper:
         each.config["sweep"] = {"train.lr": 0.1}
-    assert side_by_side(study for study, _ in studies([*RUNS, *paper])) == {}  # mere grids
+    assert compare_protocols(study for study, _ in studies([*RUNS, *paper])) == {}  # only sweeps
     for each in paper:
         each.config["sweep"] = {}
     pages = write([*RUNS, *paper], tmp_path)
     assert len(pages) == 2
-    beside = side_by_side(study for study, _ in studies([*RUNS, *paper]))["cifar10"]
-    assert beside.table.columns == (
+    comparison = compare_protocols(study for study, _ in studies([*RUNS, *paper]))["cifar10"]
+    assert comparison.table.columns == (
         "variant",
-        "fair+small: samples as they are",
-        "fair+small: 10 own views",
-        "paper+small: as the paper scores",
+        "fair+small: plain samples",
+        "fair+small: 10 augmented views",
+        "paper+small: scored as in the paper",
     )
-    assert beside.table.rows == [
+    assert comparison.table.rows == [
         ("none", *(f"{mean} ({span}; 2 seeds)" for mean, span in (
             ("0.605", "0.600 to 0.610"), ("0.615", "0.610 to 0.620"))), "0.500"),
         ("fixed", "-", "-", "0.550"),
         ("augnet", *(f"{m} ({m} to {m}; 2 seeds)" for m in ("0.700", "0.710")), "-"),
     ]  # fmt: skip
-    assert set(beside.explained) == {"fair", "paper", "small"}
+    assert set(comparison.explained) == {"fair", "paper", "small"}
     for page in pages:  # each says which is which
         text = page.read_text()
         assert "<strong>paper</strong>: what the authors did" in text
-        assert '<td data-label="paper+small: as the paper scores">0.550</td>' in text
-        assert beside.markdown in page.with_name("summary.md").read_text()
+        assert '<td data-label="paper+small: scored as in the paper">0.550</td>' in text
+        assert comparison.markdown in page.with_name("summary.md").read_text()
 
 
 def test_a_study_draws_them_all_and_is_kept(tmp_path):
@@ -179,5 +187,5 @@ def test_a_study_draws_them_all_and_is_kept(tmp_path):
     shown = f"![Copies](../{tmp_path.name}/cifar10-fair+small-copies.png)\n\nWhat they cost.\n"
     assert shown in text
     assert "### Loss" not in text  # whose figure was not kept
-    assert text.index("protocols side by side") < text.index("(protocol fair+small")
+    assert text.index("comparison of protocols") < text.index("(protocol fair+small")
     assert "augnet paper run cifar10 --variant none --variant augnet --protocol fair+small" in text

@@ -56,11 +56,21 @@ def test_what_is_no_record_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"no \*-paper\.json in"):
         results(tmp_path)
     path = tmp_path / "capacity-paper.json"
-    path.write_text("{}")
-    with pytest.raises(ConfigError, match="is no summary of a report: KeyError"):
+    path.write_text('{"schema": 2}')
+    with pytest.raises(ConfigError, match="is not a summary of a report: KeyError"):
         load(path)
     kept = json.loads(KEPT[0].read_text())
+    for old in (kept | {"schema": 3}, {key: kept[key] for key in kept if key != "schema"}):
+        path.write_text(json.dumps(old))
+        with pytest.raises(ConfigError, match=r"capacity-paper\.json has schema \d, and this"):
+            load(path)
     kept["runs"][0]["epochz"] = 3
     path.write_text(json.dumps(kept))
     with pytest.raises(ConfigError, match="unknown key 'epochz': did you mean 'epochs'"):
+        load(path)
+    kept["runs"][0].pop("epochz")
+    state = next(run for run in kept["runs"] if "transforms" in run)["transforms"][0]
+    state["wieght"] = state.pop("weight")
+    path.write_text(json.dumps(kept))
+    with pytest.raises(ConfigError, match=r"transforms\.0\.w"):
         load(path)

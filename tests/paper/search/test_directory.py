@@ -2,14 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from augnet.__main__ import app
-from augnet.paper.config import ConfigError, read, resolve
-from augnet.paper.report.figures.searches import Curve, at, improvement
-from augnet.paper.report.searches import helps, load, race, reach
 from augnet.paper.search import Task
 
 TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=1", "net.copies=1",
@@ -65,40 +61,6 @@ def test_images_are_searched_too(tmp_path):
         code, said = augnet("paper", "search", method, "cifar10", *where, *options)
         assert code == 0, said
         assert f"{method}, seed 0" in said.replace("\n", " ")
-
-
-def test_the_page_compares_methods_and_says_which_data(tmp_path):
-    config = resolve("sleep", read("sleep"), "augnet", protocol="small").model_dump(mode="json")
-    for method, rows in {
-        "adda": [(112, 0.5, 0.6), (200, 0.6, 0.7)], "none": [(16, 0.4, 0.5)],
-        "augnet": [(16, 0.4, 0.5), (160, 0.7, 0.8)],
-    }.items():  # fmt: skip
-        for seed in range(2):
-            folder = tmp_path / method / f"seed-{seed}"
-            folder.mkdir(parents=True)
-            made = {"method": method, "seed": seed, "config": config, "data": "nights of nobody"}
-            (folder / "search.json").write_text(json.dumps(made))
-            lines = [{"passes": p, "seconds": p / 9, "valid": v, "test": t} for p, v, t in rows]
-            (folder / "points.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    code, said = augnet("paper", "report", tmp_path, "--out", tmp_path / "report")
-    assert code == 0, said
-    page = (tmp_path / "report" / "sleep-small-search.html").read_text()
-    assert "nights of nobody" in page
-    assert page.count("<svg") == 3
-    assert page.count("over none in 2 of 2") == 2
-    ours = "augnet has its final score after 160 passes (median over folds)"
-    assert f"{ours}; adda in half of the folds or more never." in page
-    kept = json.loads((tmp_path / "report" / "sleep-small-search.json").read_text())
-    assert kept["budget"] == 112
-    again = load(tmp_path / "report" / "sleep-small-search.json")
-    tests = {method: at(seeds[0], kept["budget"]) for method, seeds in again.curves.items()}
-    assert tests == pytest.approx({"adda": 0.6, "augnet": 0.7, "none": 0.5}, abs=0.001)
-    assert again.commands[0] == "augnet paper search adda sleep --protocol small --seeds 2"
-    assert reach(again.curves["adda"][0], 0.65) == 200
-    assert reach(again.curves["none"][0], 0.65) == float("inf")
-    (tmp_path / "cut.json").write_text("{}")
-    with pytest.raises(ConfigError, match="no summary of searches"):
-        load(tmp_path / "cut.json")
 
 
 @pytest.mark.parametrize(
@@ -173,40 +135,3 @@ def test_ctrl_c_says_what_the_same_command_will_do(transforms, told, tmp_path, m
         130,
         f"Interrupted. The same command {told}.\n",
     )
-
-
-def curve(*points):
-    return Curve.of([{"passes": p, "seconds": p, "valid": v, "test": t} for p, v, t in points])
-
-
-def test_curves_keep_what_validates_best_and_interpolate():
-    mine = curve((10, 0.5, 0.6), (20, 0.4, 0.9), (30, 0.7, 0.8))
-    assert mine.test.tolist() == [0.6, 0.6, 0.8]
-    assert at(mine, 25) == pytest.approx(0.7)
-    assert at(mine, 5) != at(mine, 5)  # nothing yet
-
-
-def test_a_race_that_half_of_the_folds_never_end_is_said_to_be_so():
-    end = curve((10, 1, 0.8))
-    curves = {"augnet": {0: end, 1: end}, "adda": {0: curve((20, 1, 0.9)), 1: curve((20, 1, 0.7))}}
-    assert race(curves, "augnet").endswith("adda in half of the folds or more never.")
-
-
-def test_improvement_is_paired_by_fold():
-    curves = {"adda": {0: curve((10, 1, 0.5)), 1: curve((10, 1, 0.9))},
-              "augnet": {0: curve((10, 1, 0.6)), 1: curve((10, 1, 0.95)), 2: curve((10, 1, 1))},
-              "alone": {5: curve((10, 1, 1))}}  # fmt: skip
-    (axis,) = improvement(curves, "adda", 10, "accuracy").axes
-    assert [text.get_text() for text in axis.get_yticklabels()] == ["augnet"]
-    assert axis.lines[1].get_xdata() == pytest.approx([0.1, 0.05])
-    assert improvement({"augnet": curves["augnet"]}, "adda", 10, "accuracy") is None
-
-
-def test_a_method_helps_on_the_folds_that_it_shares_with_none():
-    def curve(score):
-        return Curve(np.array([1.0]), np.array([1.0]), np.array([score]))
-
-    curves = {"none": {0: curve(0.5), 1: curve(0.9)}, "good": {0: curve(0.6)},
-              "bad": {0: curve(0.7), 1: curve(0.6)}, "elsewhere": {2: curve(0.1)}}  # fmt: skip
-    helping = [method for method in curves if helps(curves, method)]
-    assert helping == ["none", "good", "elsewhere"]

@@ -1,4 +1,4 @@
-"""The capacity study: figures 5 and B.4 of the paper."""
+"""Draw the capacity study: figures 5 and B.4 of the paper."""
 
 import statistics
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from augnet.app.style import canvas, color, legend, tidy
 from augnet.paper.report.records import Measured, Record
 
-FLOOR = -0.5  # invariance has no lower bound: what is worse than this is not told apart
+FLOOR = -0.5  # invariance has no lower bound: values below are cut off
 
 
 def capacity(records: Sequence[Record]) -> Figure | None:
@@ -27,7 +27,7 @@ def capacity(records: Sequence[Record]) -> Figure | None:
     figure = canvas(5.8)
     top, bottom = figure.subplots(2, sharex=True)
     for number, (method, found) in enumerate(points.items()):
-        shift = 0.13 * (number - (len(points) - 1) / 2)  # side by side, to tell bars apart
+        shift = 0.13 * (number - (len(points) - 1) / 2)  # so that bars do not overlap
         for axis, key in ((top, "invariance"), (bottom, "accuracy")):
             _draw(axis, [found.get(size, []) for size in sizes], key, shift, method, number)
     top.set_ylim(FLOOR, 1.08)

@@ -1,4 +1,4 @@
-"""What copies are worth, and what they cost: accuracy and time against C (figures B.5b, B.6)."""
+"""Draw accuracy and time against the number of copies C (figures B.5b and B.6)."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from augnet.paper.report.tables import by_label
 
 
 def copies(records: Sequence[Record]) -> Figure | None:
-    """Draw accuracy against the number of own views, dotted that of plain samples; and time."""
+    """Draw accuracy against the number of views, dotted for plain samples; and time, if known."""
     groups = by_label(record for record in records if record.scored)
     if not groups:
         return None
@@ -32,7 +32,7 @@ def copies(records: Sequence[Record]) -> Figure | None:
             axes[1].plot(list(times), list(times.values()), "o-", **style)
     axes[0].set_ylabel("test accuracy")
     if timed:
-        axes[1].axhline(1, color=INK, ls="--", lw=1.2, label="the trunk alone")
+        axes[1].axhline(1, color=INK, ls="--", lw=1.2, label="trunk alone")
         axes[1].set_yscale("log")
         axes[1].set_ylabel("time of a pass,\nin passes of the trunk")
     ticks = sorted({row.copies for record in records for row in record.scored})
@@ -49,7 +49,7 @@ def copies(records: Sequence[Record]) -> Figure | None:
 
 
 def _medians(points: Iterable[tuple[int, float]]) -> dict[int, float]:
-    """Give the median of what is known for each number of copies, the fewest first."""
+    """Return the median for each number of copies, in ascending order."""
     known: dict[int, list[float]] = {}
     for count, value in points:
         known.setdefault(count, []).append(value)

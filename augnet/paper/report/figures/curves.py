@@ -1,4 +1,4 @@
-"""Curves over the epochs."""
+"""Draw curves over the epochs."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,16 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from augnet.app.style import INK, canvas, color, legend, tidy
-from augnet.paper.report.runs import Run
+from augnet.paper.report.runs import Epoch, Run
 from augnet.paper.report.tables import by_label
-from augnet.paper.train import Row
 
-Value: TypeAlias = Callable[[Row], float | None]
-Painter: TypeAlias = Callable[[Axes, Sequence[Run], Value, str, str], None]
+Value: TypeAlias = Callable[[Epoch], float | None]
+DrawSeeds: TypeAlias = Callable[[Axes, Sequence[Run], Value, str, str], None]
 
-FEW = 6  # curves that one panel bears
-FULL: dict[str, Any] = {"lw": 1.8, "alpha": 0.9}
-PALE: dict[str, Any] = {"lw": 1.0, "alpha": 0.4, "ls": (0, (2, 2))}
+MAX_CURVES = 6  # in one panel
+SOLID: dict[str, Any] = {"lw": 1.8, "alpha": 0.9}
+DASHED: dict[str, Any] = {"lw": 1.0, "alpha": 0.4, "ls": (0, (2, 2))}
 
 
 def over_epochs(
@@ -26,16 +25,16 @@ def over_epochs(
     value: Value,
     label: str,
     truth: float | None = None,
-    paint: Painter | None = None,
+    draw_seeds: DrawSeeds | None = None,
 ) -> Figure | None:
-    """Draw a value over the epochs, one color per variant; variants without it are left out.
+    """Draw a value over the epochs, one color per variant; skip variants without the value.
 
-    `paint` says how the seeds of a variant are drawn: as a `band`, if nothing else is said.
+    `draw_seeds` draws the seeds of a variant; the default is `band`.
     """
     groups = {
         name: group
         for name, group in by_label(runs).items()
-        if all(value(run.rows[-1]) is not None for run in group)
+        if all(value(run.epochs[-1]) is not None for run in group)
     }
     if not groups:
         return None
@@ -49,9 +48,9 @@ def over_epochs(
         for line, name in panels[panel].items():
             if name in groups:
                 tint = color(lines.index(line))
-                (paint or band)(axis, groups[name], value, line, tint)
+                (draw_seeds or band)(axis, groups[name], value, line, tint)
         if truth is not None:
-            axis.axhline(truth, color=INK, ls=":", lw=1.2, label="the truth in the data")
+            axis.axhline(truth, color=INK, ls=":", lw=1.2, label="true value")
         axis.set_title(panel)
         tidy(axis)
     for axis in axes[-1]:
@@ -66,10 +65,10 @@ def over_epochs(
 def band(
     axis: Axes, runs: Sequence[Run], value: Value, label: str, tint: str, coverage: float = 1.0
 ) -> None:
-    """Draw the median over the seeds that reached an epoch, and all that they span."""
-    table = np.full((len(runs), max(len(run.rows) for run in runs)), np.nan)
+    """Draw the median over the seeds that reached an epoch, and an interval around it."""
+    table = np.full((len(runs), max(len(run.epochs) for run in runs)), np.nan)
     for curve, run in zip(table, runs, strict=True):
-        curve[: len(run.rows)] = [value(row) for row in run.rows]
+        curve[: len(run.epochs)] = [value(epoch) for epoch in run.epochs]
     epochs = np.arange(1, table.shape[1] + 1)
     axis.plot(epochs, np.nanmedian(table, axis=0), lw=2, label=label, color=tint)
     tail = (1 - coverage) / 2
@@ -77,36 +76,36 @@ def band(
     axis.fill_between(epochs, low, high, color=tint, alpha=0.15, lw=0)
 
 
-def interval(coverage: float) -> Painter:
-    """Draw the median over the seeds, and between which values so many of them lie."""
+def interval(coverage: float) -> DrawSeeds:
+    """Return a function that draws the median and an interval with a share of the seeds."""
     return partial(band, coverage=coverage)
 
 
-def seeds_that_select(transform: str) -> Painter:
-    """Draw each seed: a full line if it selects the transform in the end, a pale one if it does not."""
+def seeds_that_select(transform: str) -> DrawSeeds:
+    """Return a function that draws seeds that select the transform solid, and others dashed."""
 
-    def paint(axis: Axes, runs: Sequence[Run], value: Value, label: str, tint: str) -> None:
+    def draw_seeds(axis: Axes, runs: Sequence[Run], value: Value, label: str, tint: str) -> None:
         axis.plot([], [], lw=2, label=label, color=tint)
         for run in runs:
-            curve = np.array([value(row) for row in run.rows], dtype=float)
-            look = FULL if run.selects(transform) else PALE
-            axis.plot(range(1, len(curve) + 1), curve, color=tint, **look)
+            curve = np.array([value(epoch) for epoch in run.epochs], dtype=float)
+            style = SOLID if run.selects(transform) else DASHED
+            axis.plot(range(1, len(curve) + 1), curve, color=tint, **style)
 
-    return paint
+    return draw_seeds
 
 
 def _panels(names: list[str]) -> dict[str, dict[str, str]]:
-    """Say which curves go into which panel: title -> line -> variant.
+    """Assign curves to panels: title -> line -> variant.
 
-    Points of a grid get one panel per variant; many variants with names such as `augnet-2x1` one
-    per ending.
+    Points of a sweep get one panel per variant. Many variants with names such as `augnet-2x1` get
+    one panel per ending.
     """
     panels: dict[str, dict[str, str]] = {}
     if any(", " in name for name in names):
         for name in names:
             panel, _, line = name.partition(", ")
             panels.setdefault(panel, {})[line or "no sweep"] = name
-    elif len(names) > FEW and all("-" in name for name in names):
+    elif len(names) > MAX_CURVES and all("-" in name for name in names):
         for name in names:
             line, _, panel = name.rpartition("-")
             panels.setdefault(panel.replace("x", " × "), {})[line] = name

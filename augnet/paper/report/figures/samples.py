@@ -1,4 +1,4 @@
-"""The data itself: a few samples of each class, made as the runs made theirs."""
+"""Draw a few samples of each class, made with the settings of the runs."""
 
 import inspect
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ SECONDS = 1.0  # of a wave, as the paper's figure A.4 has it
 
 
 def samples(data: Mapping[str, Any], seed: int = 0) -> Figure | None:
-    """Draw images or waves of each class; None for data that cannot be made in small sizes."""
+    """Draw images or waves of each class; return None for data that has no small sizes."""
     load = DATASETS.get(data["name"])
     known = inspect.signature(load).parameters if load else {}
     if load is None or "sizes" not in known or "root" in known:  # a report downloads nothing

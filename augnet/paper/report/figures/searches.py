@@ -1,4 +1,4 @@
-"""Methods compared by what they cost: figures 6b and B.10 of the paper."""
+"""Compare search methods by their cost: figures 6b and B.10 of the paper."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ LABELS = {"passes": "passes through the trunk", "seconds": "seconds"}
 
 
 class Curve(NamedTuple):
-    """One fold: what was spent at each point, and the test score that validated best so far."""
+    """One fold: cost at each point, and the test score of the best validation score so far."""
 
     passes: NDArray[np.float64]
     seconds: NDArray[np.float64]
     test: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> "Curve":
-        """Read the points of a search, in their order."""
+    def from_points(cls, rows: Sequence[Mapping[str, Any]]) -> "Curve":
+        """Read the points of a search, in order."""
         best: list[tuple[float, float]] = []
         for row in rows:
             here = (row["valid"], row["test"])
@@ -31,23 +31,25 @@ class Curve(NamedTuple):
         return cls(passes, seconds, np.array([test for _, test in best]))
 
 
-def at(curve: Curve, passes: float) -> float:
-    """Interpolate the score at a budget of passes, as the paper does; NaN before the first."""
+def score_at(curve: Curve, passes: float) -> float:
+    """Interpolate the score at a number of passes, as the paper does; NaN before the first."""
     return float(np.interp(passes, curve.passes, curve.test, left=np.nan))
 
 
-def against(curves: Mapping[str, Mapping[int, Curve]], cost: str, metric: str) -> Figure | None:
-    """Draw the score of every method against what it cost, on a logarithmic axis."""
+def score_against_cost(
+    curves: Mapping[str, Mapping[int, Curve]], cost: str, metric: str
+) -> Figure | None:
+    """Draw the score of every method against its cost, on a logarithmic axis."""
     if not curves:
         return None
     figure = canvas(3.6)
     axis = figure.subplots()
     for number, (method, seeds) in enumerate(curves.items()):
-        mine = [(np.asarray(getattr(curve, cost)), curve.test) for curve in seeds.values()]
-        # From where all folds have a score to where the first of them ends.
-        low, high = max(c[0] for c, _ in mine), min(c[-1] for c, _ in mine)
+        folds = [(np.asarray(getattr(curve, cost)), curve.test) for curve in seeds.values()]
+        # From the point where all folds have a score to the end of the shortest.
+        low, high = max(c[0] for c, _ in folds), min(c[-1] for c, _ in folds)
         grid = np.geomspace(max(low, 1e-9), max(high, low, 1e-9), 60)
-        table = np.array([np.interp(grid, costs, test) for costs, test in mine])
+        table = np.array([np.interp(grid, costs, test) for costs, test in folds])
         tail = (1 - COVERAGE) / 2
         bottom, top = np.quantile(table, [tail, 1 - tail], axis=0)
         tint = color(number)
@@ -63,15 +65,18 @@ def against(curves: Mapping[str, Mapping[int, Curve]], cost: str, metric: str) -
 
 
 def improvement(
-    curves: Mapping[str, Mapping[int, Curve]], over: str, budget: float, metric: str
+    curves: Mapping[str, Mapping[int, Curve]], baseline: str, budget: float, metric: str
 ) -> Figure | None:
-    """Draw by how much each method is better than one of them, fold by fold, at a budget."""
-    if over not in curves:
+    """Draw the gain of each method over a baseline method, fold by fold, at a number of passes."""
+    if baseline not in curves:
         return None
     gains: dict[str, list[float]] = {}
     for method, seeds in curves.items():
-        common = sorted(set(seeds) & set(curves[over])) if method != over else []
-        found = [at(seeds[seed], budget) - at(curves[over][seed], budget) for seed in common]
+        common = sorted(set(seeds) & set(curves[baseline])) if method != baseline else []
+        found = [
+            score_at(seeds[seed], budget) - score_at(curves[baseline][seed], budget)
+            for seed in common
+        ]
         if known := [gain for gain in found if np.isfinite(gain)]:
             gains[method] = known
     if not gains:
@@ -84,6 +89,6 @@ def improvement(
         axis.plot([np.median(values)], [row], "|", color=INK, ms=16, mew=2)
     axis.set_yticks(range(len(gains)), list(gains))
     axis.invert_yaxis()
-    axis.set_xlabel(f"test {metric}, less that of {over}")
+    axis.set_xlabel(f"test {metric}, minus that of {baseline}")
     tidy(axis)
     return figure

@@ -1,4 +1,4 @@
-"""What a swept setting leads to."""
+"""Draw the effect of a swept setting."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +11,13 @@ from augnet.app.style import INK, canvas, color, legend, tidy
 from augnet.paper.config import Expect
 from augnet.paper.report.records import Record
 
-WIDE = 20  # a larger ratio of the values asks for a logarithmic axis
+MAX_LINEAR_RATIO = 10  # of the values; above, the axis is logarithmic
 
 
-def over_grid(expect: Expect, records: Sequence[Record]) -> Figure | None:
-    """Draw strength and accuracies against the first swept key: medians, and seeds as dots.
+def over_sweep(expect: Expect, records: Sequence[Record]) -> Figure | None:
+    """Draw strength and accuracies against the first swept setting: medians, and seeds as dots.
 
-    There is one line per variant, and per point of any further keys.
+    There is one line per variant and per point of the other settings.
     """
     records = [record for record in records if record.sweep]
     if not records:
@@ -37,10 +37,10 @@ def over_grid(expect: Expect, records: Sequence[Record]) -> Figure | None:
                 axis, group, lambda record: place(record.sweep[first]), read, label, color(number)
             )
         if expect.strength is not None and name.startswith("strength"):
-            axis.axhline(expect.strength, color=INK, ls=":", lw=1.2, label="the truth in the data")
+            axis.axhline(expect.strength, color=INK, ls=":", lw=1.2, label="true value")
         axis.set_ylabel(name)
         tidy(axis)
-    if _wide(ticks):
+    if _logarithmic(ticks):
         axes[-1].set_xscale("log")
     axes[-1].set_xticks(list(ticks), list(ticks.values()))
     axes[-1].minorticks_off()
@@ -55,15 +55,13 @@ def _panels(
     panels: dict[str, Callable[[Record], float | None]] = {}
     transform = expect.transform
     if transform and any(record.strength(transform) is not None for record in records):
-        panels[f"strength of\n{transform}, {expect.unit}"] = lambda record: record.strength(
-            transform
-        )
+        name = f"strength of\n{transform}, {expect.unit}"
+        panels[name] = lambda record: record.strength(transform)
     panels["valid accuracy"] = lambda record: record.valid_accuracy
     panels["test accuracy"] = lambda record: record.test_accuracy
-    if most := max(record.most_copies for record in records):
-        panels[f"test accuracy over\n{most} own views"] = lambda record: record.accuracy_over(
-            "own", most
-        )
+    if copies := max(record.max_copies for record in records):
+        name = f"test accuracy over\n{copies} augmented views"
+        panels[name] = lambda record: record.accuracy_over("own", copies)
     return panels
 
 
@@ -87,13 +85,13 @@ def _draw(
 
 
 def _axis(values: Sequence[Any]) -> tuple[Callable[[Any], float], dict[float, str]]:
-    """Say where values go on an axis, and what is written there: numbers, or names in a row."""
+    """Return the position of each value on an axis, and the tick labels: numbers or names."""
     if all(isinstance(value, int | float) for value in values):
         return float, {float(value): f"{value:g}" for value in sorted(set(values))}
     names = list(dict.fromkeys(map(str, values)))
     return lambda value: float(names.index(str(value))), dict(enumerate(names))
 
 
-def _wide(ticks: Mapping[float, str]) -> bool:
+def _logarithmic(ticks: Mapping[float, str]) -> bool:
     """Whether an axis should be logarithmic."""
-    return min(ticks) > 0 and max(ticks) / min(ticks) > WIDE
+    return min(ticks) > 0 and max(ticks) / min(ticks) > MAX_LINEAR_RATIO
