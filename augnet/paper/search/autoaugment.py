@@ -1,4 +1,4 @@
-"""AutoAugment (Cubuk et al. 2019), with trials of Optuna instead of a controller, as in the paper."""
+"""AutoAugment (Cubuk et al. 2019), with trials instead of a controller, as in the paper."""
 
 import math
 from collections.abc import Iterator

@@ -93,9 +93,7 @@ class DADA(GradientSearch):
             gain = loss - valid().item()
         self.task.passes -= (1 - FORWARD) * samples
         first = self.loop.done == 0
-        self.gain_scale = (
-            abs(gain) or 1.0 if first else 0.9 * self.gain_scale + 0.1 * abs(gain)
-        )
+        self.gain_scale = abs(gain) or 1.0 if first else 0.9 * self.gain_scale + 0.1 * abs(gain)
         return gain / max(self.gain_scale, 1e-12)
 
     def _train_surrogate(self, gradients: list[Tensor]) -> None:

@@ -88,7 +88,7 @@ def _value(task: Task, net: AugNet, samples: Samples, views: int, trial: Trial) 
 
 @torch.no_grad()
 def share_matched(task: Task, net: AugNet, policy: Policy, samples: Samples, views: int) -> float:
-    """Return the share of samples with a view that is classified correctly, averaged over classes."""
+    """Return the share of samples with a correctly classified view, averaged over classes."""
     generator = Generator(device=samples.x.device).manual_seed(task.seed)
     correct = torch.zeros_like(samples.y, dtype=torch.bool)
     for _ in range(views):

@@ -96,9 +96,7 @@ class FasterAutoAugment(GradientSearch):
         x, y = batch
         half = len(y) // 2
         views = self.relaxed(x[:half], self.generator, self.loop.done % self.batches_per_epoch)
-        critic_loss = _critic_loss(
-            self.critic, views.detach(), x[half:], y[half:], self.generator
-        )
+        critic_loss = _critic_loss(self.critic, views.detach(), x[half:], y[half:], self.generator)
         _descend_own(self.critic_optimizer, critic_loss)
         scores, realism = self.critic(views)
         policy_loss = CLASS_WEIGHT * F.cross_entropy(scores, y[:half]) - realism.mean()

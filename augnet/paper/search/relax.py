@@ -74,9 +74,7 @@ class Draw:
         index = relaxed.argmax()
         second_noise = _inside(uniform(logits, logits.shape, generator))
         top = -(-second_noise[index].log()).log()
-        others = -(
-            -second_noise.log() / torch.softmax(logits, 0) - second_noise[index].log()
-        ).log()
+        others = -(-second_noise.log() / torch.softmax(logits, 0) - second_noise[index].log()).log()
         is_drawn = torch.arange(len(logits), device=logits.device) == index
         conditional = torch.where(is_drawn, top, others)
 

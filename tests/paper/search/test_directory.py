@@ -16,15 +16,15 @@ TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=1", "net.copies=1
         "search.options.adda.epochs=1", "search.options.autoaugment.trials=1"]  # fmt: skip
 
 
-def augnet(*transforms):
-    result = CliRunner().invoke(app, list(map(str, transforms)))
+def augnet(*arguments):
+    result = CliRunner().invoke(app, list(map(str, arguments)))
     return result.exit_code, result.output
 
 
 def search(method, out, *more, seeds=1):
     changes = [part for change in TINY for part in ("--set", change)]
-    return augnet("paper", "search", method, "sleep", "--protocol", "small", "--out", out, "--seeds", seeds,
-                  *changes, *more)  # fmt: skip
+    where = ("--protocol", "small", "--out", out, "--seeds", seeds)
+    return augnet("paper", "search", method, "sleep", *where, *changes, *more)
 
 
 def test_methods_are_searched_and_not_searched_again(tmp_path):
@@ -102,7 +102,7 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("transforms", "message"),
+    ("arguments", "message"),
     [
         (["addo", "sleep"], "unknown search 'addo': did you mean 'adda'"),
         (["adda", "slep"], "unknown experiment"),
@@ -124,8 +124,8 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
         ),
     ],
 )
-def test_mistakes_are_explained(transforms, message, tmp_path):
-    code, said = augnet("paper", "search", *transforms, "--out", tmp_path)
+def test_mistakes_are_explained(arguments, message, tmp_path):
+    code, said = augnet("paper", "search", *arguments, "--out", tmp_path)
     assert code == 2
     assert message in said.replace("\n", " ")
     assert len(said.strip().splitlines()) == 1
@@ -154,24 +154,24 @@ def test_a_disk_that_is_full_leaves_no_drafts(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("transforms", "told"),
+    ("arguments", "said"),
     [
-        (["paper", "search", "adda", "sleep"], "begins this search again"),
-        (["paper", "search", "faster-autoaugment", "sleep"], "begins this search again"),
-        (["paper", "search", "none", "sleep"], "begins this search again"),  # a variant
+        (["paper", "search", "adda", "sleep"], "goes on from the last point"),
+        (["paper", "search", "faster-autoaugment", "sleep"], "goes on from the last point"),
+        (["paper", "search", "none", "sleep"], "goes on from the last point"),  # a variant
         (["paper", "search", "autoaugment", "sleep"], "goes on from the last trial"),
         (["paper", "search", "fast-autoaugment", "sleep"], "goes on from the last trial"),
         (["paper", "run", "sleep"], "goes on from the last epoch"),
     ],
 )
-def test_ctrl_c_says_what_the_same_command_will_do(transforms, told, tmp_path, monkeypatch):
+def test_ctrl_c_says_what_the_same_command_will_do(arguments, said, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("augnet.paper.config.read", interrupted)
-    assert augnet(*transforms, "--out", tmp_path) == (
+    assert augnet(*arguments, "--out", tmp_path) == (
         130,
-        f"Interrupted. The same command {told}.\n",
+        f"Interrupted. The same command {said}.\n",
     )
 
 
