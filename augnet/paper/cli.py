@@ -127,13 +127,15 @@ def search(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where search directories go.")] = Path("searches"),
 ) -> None:
-    """Search a policy for an experiment, retraining now and then; searches by trials resume."""
+    """Search a policy for an experiment, and retrain with it. What was killed resumes."""
     from augnet.paper.search import SEARCHES
-    from augnet.paper.search.directory import SearchDirectory, resumes
+    from augnet.paper.search.directory import SearchDirectory, uses_trials
     from augnet.paper.search.trials import SearchError
+    from augnet.training import DirectoryError
 
-    goes_on = "goes on from the last trial" if resumes(method) else "begins this search again"
-    with one_clear_line(ConfigError, SearchError, interrupted=f"The same command {goes_on}."):
+    last = "trial" if uses_trials(method) else "point"
+    resumes = f"The same command goes on from the last {last}."
+    with one_clear_line(ConfigError, DirectoryError, SearchError, interrupted=resumes):
         experiment = config.read(name)
         if method not in SEARCHES and method not in experiment.variants:
             known = (*SEARCHES, *experiment.variants)
