@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from augnet.app.commands.screen import console, one_clear_line
+from augnet.app.commands.screen import console, report_errors
 from augnet.paper import config
 from augnet.paper.config import Config, ConfigError, Experiment
 from augnet.paper.launch import (
@@ -72,7 +72,7 @@ def run(
 
     Under torchrun, all of its processes share each run.
     """
-    with one_clear_line(ConfigError, interrupted="The same command goes on from the last epoch."):
+    with report_errors(ConfigError, interrupted="The same command goes on from the last epoch."):
         experiment = config.read(name)
         changes = dict(map(config.parse_change, set or []))
         configs = [
@@ -131,7 +131,7 @@ def search(
     from augnet.paper.search.trials import SearchError
 
     goes_on = "goes on from the last trial" if resumes(method) else "begins this search again"
-    with one_clear_line(ConfigError, SearchError, interrupted=f"The same command {goes_on}."):
+    with report_errors(ConfigError, SearchError, interrupted=f"The same command {goes_on}."):
         experiment = config.read(name)
         if method not in SEARCHES and method not in experiment.variants:
             known = (*SEARCHES, *experiment.variants)
@@ -160,7 +160,7 @@ def report(
     """Write a page, figures and a table for each experiment among some runs."""
     from augnet.paper.report import find, searches, write
 
-    with one_clear_line(ConfigError):
+    with report_errors(ConfigError):
         searched = searches.find(runs)
         has_runs = not searched or any(next(path.rglob("run.json"), None) for path in runs)
         pages = searches.write(searched, out)
