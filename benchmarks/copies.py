@@ -129,8 +129,8 @@ def folded(
     models = {
         "the trunk": net.trunk,
         "AugNet, C = 20": net,
-        "folded": net.fold(train_on, 20, lr, 32),
-        "folded into a larger net": net.fold(train_on, 20, 1e-2, 32, larger()),
+        "folded": net.distill(train_on, 20, lr, 32),
+        "folded into a larger net": net.distill(train_on, 20, 1e-2, 32, larger()),
     }
     rows = []
     for name, model in models.items():

@@ -8,7 +8,6 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.invariance import Summary, invariance, summary
-from augnet.learn.compose import magnitude
 from augnet.learn.result import Invariance
 from augnet.model import Model
 from augnet.net import AugNet
@@ -61,7 +60,7 @@ def examine(model: Model, x: Tensor, y: Tensor, seed: int = 0) -> Examined:
         confusion = pairs.bincount(minlength=classes**2).reshape(classes, classes)
         chance = y.bincount().max().item() / len(y)
     some = model.prepare(x[:SCORED])
-    kept = [row for row in model.invariances if row.verdict != "none" and len(some) > 1]
+    kept = [row for row in model.invariances if row.kept and len(some) > 1]
     both = [(f, _answer(f, some, seed)) for f in (net, net.trunk)] if kept else []
     scores = {}
     for row in kept:
@@ -87,7 +86,7 @@ def _invariance(
     f: Callable[..., Tensor], here: Tensor, row: Invariance, x: Tensor, seed: int, classes: bool
 ) -> Summary:
     """Score how far a function's output stays where it is, under a transform at the range found."""
-    how_far, dice = magnitude(row)[0], Generator().manual_seed(seed)
+    how_far, dice = row.magnitude, Generator().manual_seed(seed)
     distance = {} if classes else {"distance": lambda a, b: (a - b).abs().flatten(1).mean(1)}
 
     def model(given: Tensor) -> Tensor:

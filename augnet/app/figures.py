@@ -10,9 +10,9 @@ from torch import Generator, Tensor
 from augnet.app.style import SOFT, WIDTH, canvas, color, legend, tidy
 from augnet.app.wording import units
 from augnet.data.reading import Reading
-from augnet.learn.compose import magnitude
-from augnet.learn.result import Invariance, Row
-from augnet.learn.strengths import dose
+from augnet.learn.result import Invariance
+from augnet.training import Row
+from augnet.learn.strengths import apply_at_strength
 from augnet.transforms import Bernoulli, Signed
 
 SHOWN = 3
@@ -39,7 +39,7 @@ def edges(row: Invariance, x: Tensor, reading: Reading, seed: int = 0) -> Figure
 
     def seen(seed: int) -> list[Tensor]:
         return [
-            dose(
+            apply_at_strength(
                 row.transform,
                 x,
                 all_of(abs(part)),
@@ -63,7 +63,7 @@ def _moved(views: Sequence[Tensor], x: Tensor) -> int:
 
 def _steps(row: Invariance) -> dict[str, float]:
     """Give titles, and parts of the limit: from one edge over nothing to the other."""
-    edge, _ = magnitude(row)
+    edge = row.magnitude
     if isinstance(row.transform, Bernoulli):
         return {"as it is": 0.0, row.transform.name: 1.0}
     if isinstance(row.transform, Signed):
@@ -146,18 +146,23 @@ def curves(history: Sequence[Row], rows: Sequence[Invariance]) -> Figure:
     for number, phase in enumerate(dict.fromkeys(row["phase"] for row in history)):
         mine = [row for row in history if row["phase"] == phase]
         epochs = [row["epoch"] for row in mine]
-        label = (
-            "loss, doses of one transform" if phase == "profile" else "loss, transforms together"
-        )
+        label = "loss, doses of one transform" if phase == "ranges" else "loss, transforms together"
         axes[0].plot(
             epochs, [row["loss"] for row in mine], lw=1.6, color=color(number), label=label
         )
     axes[0].set_ylabel("loss")
-    profile = [row for row in history if row["phase"] == "profile"]
+    profile = [row for row in history if row["phase"] == "ranges"]
     for number, each in enumerate(rows):
-        if isinstance(each.transform, Bernoulli) or each.transform.name not in profile[0]:
+        name = each.transform.name
+        if isinstance(each.transform, Bernoulli):
             continue
-        parts = [_part(each, row[each.transform.name]) for row in profile]
+        ends = [
+            next((t["strength"] for t in row["transforms"] if t["name"] == name), None)
+            for row in profile
+        ]
+        if None in ends:
+            continue
+        parts = [_part(each, end) for end in ends]
         axes[1].plot([row["epoch"] for row in profile], parts, lw=1.4, color=color(number),
                      ls="-" if number < 12 else "--", label=each.transform.name)  # fmt: skip
     axes[1].set(ylabel="range, as a part\nof its limit", xlabel="epoch", ylim=(0, 1.05))

@@ -19,12 +19,12 @@ from augnet.app.examine import Examined, examine
 from augnet.app.page import page
 from augnet.app.settings import Settings
 from augnet.data import DataError, Parts, read, split
-from augnet.learn import Learning
-from augnet.learn.inputs import budget
-from augnet.learn.result import Invariance, Row
+from augnet.learn import Learner
+from augnet.learn.config import parse_budget
+from augnet.learn.result import Invariance
+from augnet.training import Row
 from augnet.model import Model, save
 from augnet.model.header import SCHEMA, Answer
-from augnet.trunks.named import trunk
 
 KEPT = 0.1
 """Of a time: for testing the model and drawing the page."""
@@ -38,7 +38,7 @@ class Job:
     def __init__(self, settings: Settings, out: Path) -> None:
         self.settings, self.out = settings, out
         self.parts: Parts | None = None
-        self.learning: Learning | None = None
+        self.learning: Learner | None = None
 
     @property
     def finished(self) -> bool:
@@ -64,20 +64,20 @@ class Job:
         self.parts = split(read(self.settings.data, **self.settings.reading), self.settings.seed)
         return self.parts
 
-    def begin(self) -> Learning:
+    def begin(self) -> Learner:
         """Make everything ready, and take up what was left."""
         keep_freed_memory()
         learned = (self.parts or self.read()).learned
         reading = learned.reading.fitted(learned.x)
         said = self.settings
         assert learned.y is not None
-        self.learning = Learning(
+        self.learning = Learner(
             reading.prepare(learned.x),
             learned.y,
             said.transforms or "auto",
             layers=said.layers or None,
-            trunk=lambda shape, outputs: trunk(said.trunk, shape, outputs),
-            budget=_for_learning(budget(said.budget)),
+            trunk=said.trunk,
+            budget=_for_learning(parse_budget(said.budget)),
             seed=said.seed,
             seeds=said.seeds,
             **reading.shared,
@@ -121,7 +121,7 @@ class Job:
         """Examine what was learned, and write it all; the page comes last."""
         assert self.learning is not None
         assert self.parts is not None
-        found, tested = self.learning.found, self.parts.tested
+        found, tested = self.learning.result, self.parts.tested
         assert tested.y is not None
         said: dict[str, Any] = {
             "trunk": self.settings.trunk,

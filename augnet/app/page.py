@@ -11,7 +11,8 @@ from augnet.app.html import render
 from augnet.app.settings import Settings
 from augnet.app.style import Drawn
 from augnet.data import SHARED, Parts
-from augnet.learn.result import Invariance, Row
+from augnet.learn.result import Invariance
+from augnet.training import Row
 from augnet.model import Model
 
 
@@ -58,7 +59,7 @@ def _edges(model: Model, parts: Parts) -> list[Drawn]:
     some = model.prepare(figures.one_of_each(tested.x, tested.y))
     drawn = []
     for row in model.invariances:
-        if row.verdict == "none":
+        if not row.kept:
             continue
         figure = figures.edges(row, some, model.header.reading)
         if figure is not None:

@@ -11,7 +11,7 @@ def units(row: Invariance, value: float) -> str:
 
 def found(row: Invariance) -> str:
     """Say how far a transform leaves the label alone."""
-    if row.verdict == "none":
+    if not row.kept:
         return "changes the label"
     if isinstance(row.transform, Bernoulli):
         return "leaves the label alone"
@@ -21,9 +21,9 @@ def found(row: Invariance) -> str:
         said = f"a factor of {row.strength:.3g} up or down"
     else:
         said = f"{row.transform.reach}{units(row, row.strength)}"
-    if row.verdict == "within" and row.unit == "probability":
+    if row.status == "bounded" and row.unit == "probability":
         return f"leaves the label alone up to {said}"
-    if row.verdict == "within":
+    if row.status == "bounded":
         return f"leaves the label alone within {said}".replace("within up to", "up to")
     return f"leaves the label alone to at least {said}, where the search ended".replace(
         "at least up to", "at least"
@@ -36,21 +36,21 @@ def sure(row: Invariance) -> str:
     if isinstance(row.transform, Bernoulli):
         undecided = low != high
         return "samples disagree" if undecided else "–"
-    if row.verdict == "none" or low == high:
+    if not row.kept or low == high:
         return "–"
     return f"{low:.3g} to {units(row, high)}"
 
 
 def agree(row: Invariance) -> str:
     """Say how many seeds say the same."""
-    same, seeds = row.agree
+    same, seeds = row.seeds_agreeing
     return "all agree" if same == seeds else f"{same} of {seeds} agree"
 
 
 def headline(rows: tuple[Invariance, ...]) -> str:
     """Say in one sentence which transforms leave the label alone, and which do not."""
-    kept = [row.transform.name for row in rows if row.verdict != "none"]
-    lost = [row.transform.name for row in rows if row.verdict == "none"]
+    kept = [row.transform.name for row in rows if row.kept]
+    lost = [row.transform.name for row in rows if not row.kept]
     if not kept:
         return f"None of {len(lost)} transformations leaves the label alone."
     said = f"{len(kept)} of {len(rows)} transformations leave the label alone"

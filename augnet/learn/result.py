@@ -1,56 +1,72 @@
-"""What was found."""
+"""The result of `learn`."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from math import log
+from typing import Literal, TypeAlias
 
 from augnet.net import AugNet
-from augnet.transforms import Bernoulli, Transform
+from augnet.training import Row
+from augnet.transforms import Bernoulli, Multiplicative, Transform
 
-Verdict: TypeAlias = Literal["none", "within", "at least"]
-Row: TypeAlias = dict[str, Any]
+Status: TypeAlias = Literal["not_invariant", "bounded", "reached_limit", "unclear"]
 
 
 @dataclass(frozen=True)
 class Invariance:
-    """How far a transform leaves the label alone.
+    """Up to which strength a transform preserves the label.
 
-    `none`: it does not; `within`: up to `strength`; `at least`: up to its limit, where the search
-    ended. `interval` holds the strength with a confidence of 90 %.
+    `not_invariant`: at no strength; `bounded`: up to `strength`; `reached_limit`: up to the limit
+    of the transform, where the search ends. `interval` holds the strength with a confidence of
+    90 %.
     """
 
     transform: Transform
-    verdict: Verdict
+    status: Status
     strength: float
     interval: tuple[float, float]
     weight: float | None = None
     """In selective layers: the weight of the transform in its layer."""
-    agree: tuple[int, int] = (1, 1)
-    """How many seeds say so, of how many."""
+    seeds_agreeing: tuple[int, int] = (1, 1)
+    """How many seeds have this status, of how many."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the transform preserves the label at some strength."""
+        return self.status in ("bounded", "reached_limit")
 
     @property
     def unit(self) -> str:
         """The unit of `strength` and `interval`."""
         return self.transform.unit
 
+    @property
+    def magnitude(self) -> float:
+        """The magnitude at which the transform has this strength."""
+        if isinstance(self.transform, Multiplicative):
+            return min(1.0, log(self.strength) / log(self.transform.limit))
+        return min(1.0, self.strength / self.transform.limit)
+
     def __str__(self) -> str:
-        weight = "" if self.weight is None else f" (weight {self.weight:.2f})"
-        if self.agree[1] > 1:
-            weight += f", {self.agree[0]} of {self.agree[1]} seeds"
-        if self.verdict == "none":
-            return f"{self.transform.name}: none{weight}"
+        text = f"{self.transform.name}: {self.status.replace('_', ' ')}"
+        if self.kept:
+            text += f", {self._describe_strength()}"
+        if self.weight is not None:
+            text += f" (weight {self.weight:.2f})"
+        agreeing, seeds = self.seeds_agreeing
+        return text if seeds == 1 else f"{text}, {agreeing} of {seeds} seeds"
+
+    def _describe_strength(self) -> str:
+        if isinstance(self.transform, Bernoulli):
+            return f"with probability {self.strength:.2f}"
         low, high = (f"{end:.3g}" for end in self.interval)
         if self.unit == "probability":
-            said = f"with probability {self.strength:.2f}"
-            if not isinstance(self.transform, Bernoulli):
-                said = f"probability {self.strength:.2f} ({low} to {high})"
-            return f"{self.transform.name}: {self.verdict} {said}{weight}"
-        said = f"{self.transform.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
-        return f"{self.transform.name}: {self.verdict} {said}{weight}"
+            return f"probability {self.strength:.2f} ({low} to {high})"
+        return f"{self.transform.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
 
 
 @dataclass(frozen=True)
-class Found:
-    """What `learn` found: an invariance per transform, and a network that has them built in."""
+class InvarianceResult:
+    """One `Invariance` per transform, and a network that has these invariances built in."""
 
     invariances: tuple[Invariance, ...]
     net: AugNet
@@ -60,7 +76,7 @@ class Found:
         return "\n".join(map(str, self.invariances))
 
     def __getitem__(self, name: str) -> Invariance:
-        """Give the invariance of a transform by its name."""
+        """Return the invariance of a transform by its name."""
         for row in self.invariances:
             if row.transform.name == name:
                 return row

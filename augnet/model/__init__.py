@@ -22,7 +22,7 @@ from augnet.model import file
 from augnet.model.file import ModelError, read_header
 from augnet.model.header import Answer, Header, Net, augment_of, layers_of
 from augnet.net import AugNet, Prediction
-from augnet.trunks.named import TRUNKS
+from augnet.trunks import TRUNKS, build_trunk
 
 __all__ = ["Header", "Model", "ModelError", "load", "load_augment", "read_header", "save"]
 
@@ -138,7 +138,7 @@ def _build(header: Header, trunk: nn.Module | None) -> AugNet:
     if trunk is None:  # without memory: a damaged shape costs nothing
         outputs = len(header.classes) or max(1, torch.Size(header.values or ()).numel())
         with torch.device("meta"):
-            trunk = TRUNKS[header.trunk](header.shape, outputs)
+            trunk = build_trunk(header.trunk, header.shape, outputs)
     if header.values is not None and not isinstance(trunk, Scaled):
         trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
     how = header.net

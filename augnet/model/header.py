@@ -9,7 +9,7 @@ import augnet
 from augnet.data.reading import Finite, Reading, Size
 from augnet.layers import AugmentationLayer, AugmentationModule, identity
 from augnet.layers.layer import Mixing
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, Status
 from augnet.transforms import Transform, build_transforms
 
 SCHEMA = 1
@@ -54,11 +54,11 @@ class Answer(Table):
     """What was found about one transform."""
 
     transform: dict[str, JsonValue]
-    verdict: Literal["none", "within", "at least"]
+    status: Status
     strength: Finite
     interval: tuple[Finite, Finite]
     weight: Finite | None = None
-    agree: tuple[int, int] = (1, 1)
+    seeds_agreeing: tuple[int, int] = (1, 1)
     """How many seeds say so, of how many."""
 
     @classmethod
@@ -66,18 +66,23 @@ class Answer(Table):
         """Describe an invariance."""
         return cls(
             transform=table(row.transform),
-            verdict=row.verdict,
+            status=row.status,
             strength=row.strength,
             interval=row.interval,
             weight=row.weight,
-            agree=row.agree,
+            seeds_agreeing=row.seeds_agreeing,
         )
 
     def build(self) -> Invariance:
         """Make the invariance."""
         (transform,) = build_transforms(self.transform)
         return Invariance(
-            transform, self.verdict, self.strength, self.interval, self.weight, self.agree
+            transform,
+            self.status,
+            self.strength,
+            self.interval,
+            self.weight,
+            self.seeds_agreeing,
         )
 
 
@@ -95,7 +100,7 @@ class Header(Table):
     schema_version: int = SCHEMA
     augnet: str = augnet.__version__
     trunk: str
-    """A name of `augnet.trunks.named`, or a module:Class, which is never imported unasked."""
+    """A name of `augnet.trunks`, or a module:Class, which is never imported unasked."""
     shape: tuple[Size, ...]
     """Of one sample, as the network takes it."""
     classes: tuple[str, ...] = ()

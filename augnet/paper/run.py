@@ -125,9 +125,10 @@ def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
 
 def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **extra: Any) -> Any:
     """Call a thing of a registry with the arguments of a config."""
-    if spec.name not in registry:
+    name = spec.name if spec.name in registry else spec.name.replace("-", "_")
+    if name not in registry:
         raise ConfigError(f"unknown {kind} {spec.name!r}{nearest(spec.name, registry)}")
-    factory = registry[spec.name]
+    factory = registry[name]
     known = [name for name in inspect.signature(factory).parameters if name not in extra]
     for key in spec.arguments:
         if key not in known:

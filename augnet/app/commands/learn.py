@@ -57,11 +57,11 @@ def learn(
     """Learn which transformations leave the labels of your data alone, and how far."""
     from augnet.app.job import Job
     from augnet.app.settings import Settings, layers_of
-    from augnet.learn.inputs import budget as read_budget
+    from augnet.learn.config import parse_budget
     from augnet.model import read_header
 
     with one_clear_line(*MISTAKES):
-        read_budget(budget)
+        parse_budget(budget)
         kinds: tuple[Literal["auto", "classes", "values"], ...] = ("auto", "classes", "values")
         if task not in kinds:
             raise DataError(f"--task is one of {', '.join(kinds)}; got {task!r}")

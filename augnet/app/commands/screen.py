@@ -42,7 +42,7 @@ def show(header: Header) -> None:
     from augnet.app import wording
 
     rows = [answer.build() for answer in header.answers]
-    several = any(row.agree[1] > 1 for row in rows)
+    several = any(row.seeds_agreeing[1] > 1 for row in rows)
     table = Table("transformation", "found", "90 % interval", *(["seeds"] if several else []))
     for row in rows:
         agree = [wording.agree(row)] if several else []
