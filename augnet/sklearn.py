@@ -74,8 +74,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         if x.ndim - 1 not in DIMENSIONS:
             raise ValueError(f"X is (N, D), (N, C, T) or (N, C, H, W); got shape {x.shape}")
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        options = {each.name: getattr(self, each.name, self.seed_) for each in OPTIONS}
-        config = LearnConfig(**options)
+        names = [each.name for each in OPTIONS if each.name != "seed"]
+        config = LearnConfig(seed=self.seed_, **{name: getattr(self, name) for name in names})
         if len(x) < config.min_samples:
             raise ValueError(
                 f"learn takes at least {config.min_samples} samples; got n_samples = {len(x)}"

@@ -11,8 +11,8 @@ from augnet.app.style import SOFT, WIDTH, canvas, color, legend, tidy
 from augnet.app.wording import units
 from augnet.data.reading import Reading
 from augnet.learn.result import Invariance
-from augnet.training import Row
 from augnet.learn.strengths import apply_at_strength
+from augnet.training import Row
 from augnet.transforms import Bernoulli, Signed
 
 SHOWN = 3

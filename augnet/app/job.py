@@ -22,9 +22,9 @@ from augnet.data import DataError, Parts, read, split
 from augnet.learn import Learner
 from augnet.learn.config import parse_budget
 from augnet.learn.result import Invariance
-from augnet.training import Row
 from augnet.model import Model, save
 from augnet.model.header import SCHEMA, Answer
+from augnet.training import Row
 
 KEPT = 0.1
 """Of a time: for testing the model and drawing the page."""

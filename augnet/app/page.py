@@ -12,8 +12,8 @@ from augnet.app.settings import Settings
 from augnet.app.style import Drawn
 from augnet.data import SHARED, Parts
 from augnet.learn.result import Invariance
-from augnet.training import Row
 from augnet.model import Model
+from augnet.training import Row
 
 
 def page(model: Model, examined: Examined, parts: Parts, history: Sequence[Row]) -> str:

@@ -35,13 +35,15 @@ class LearnConfig:
     squared error as a fraction of the variance of the targets.
     """
 
-    transforms: str | TransformSpec | Iterable[TransformSpec] = option(
+    transforms: str | TransformSpec | Iterable[TransformSpec] = option(  # noqa: RUF009
         "auto", "Names, tables or Transforms; auto: all that fit."
     )
     layers: Iterable[Iterable[TransformSpec]] | None = option(
         None, "Train the paper's selective layers: a list of transforms for each."
     )
-    trunk: Trunk = option("small", "A name of TRUNKS, a module, or a function that builds one.")
+    trunk: Trunk = option(  # noqa: RUF009
+        "small", "A name of TRUNKS, a module, or a function that builds one."
+    )
     budget: int | float | str | None = option(
         None, "Epochs, or a time such as 90s, 10m or 1h. Default: as long as it takes."
     )

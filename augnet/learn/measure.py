@@ -1,7 +1,7 @@
 """Measure the error of samples against the strength of a transform, and decide its status."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Generator, Tensor, nn
@@ -101,11 +101,13 @@ class Evaluator:
                 view = apply_at_strength(transform, x, fraction, self.generator, sign)
                 measured.append(self.errors(view, y))
         errors, outputs = (torch.stack(values, 1) for values in zip(*measured, strict=True))
-        scores = (y, outputs, samples.outputs) if self.data.classes else (None, None, None)
         signed = isinstance(transform, Signed)
-        return ResponseCurve(
-            fractions, signs, errors, samples.errors, window, signed, *scores, self.config
+        curve = ResponseCurve(
+            fractions, signs, errors, samples.errors, window, signed, config=self.config
         )
+        if not self.data.classes:
+            return curve
+        return replace(curve, labels=y, scores=outputs, scores_before=samples.outputs)
 
     def measure_onset(
         self, transform: Transform, samples: Samples, window: float, count: int, attempts: int

@@ -167,7 +167,7 @@ class RangeSearch:
         return self.data.loss(output, target)
 
     def _move_ranges(self, growing: bool) -> None:
-        """Move every range to where the error starts to rise, unless the error is unusually high."""
+        """Move every range to where the error starts to rise, if the error is not too high."""
         samples = self.evaluator.sample_held_out()
         base = float(samples.errors.mean())
         least = self.least_error
