@@ -61,7 +61,8 @@ class Invariance:
         low, high = (f"{end:.3g}" for end in self.interval)
         if self.unit == "probability":
             return f"probability {self.strength:.2f} ({low} to {high})"
-        return f"{self.transform.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
+        prefix = self.transform.reach or "up to "
+        return f"{prefix}{self.strength:.3g} {self.unit} ({low} to {high})"
 
 
 @dataclass(frozen=True)

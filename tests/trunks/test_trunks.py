@@ -191,9 +191,9 @@ def test_names_may_have_hyphens_and_unknown_ones_are_refused():
 def test_a_class_of_another_module_is_imported():
     assert isinstance(build_trunk("augnet.trunks.small:default_trunk", (5,), 2), torch.nn.Module)
     assert isinstance(build_trunk("torch.nn:Identity", (5,), 2, unused=1), torch.nn.Identity)
-    with pytest.raises(ValueError, match="cannot be imported .*PYTHONPATH"):
+    with pytest.raises(ValueError, match=r"cannot be imported .*PYTHONPATH"):
         build_trunk("nowhere:Net", (5,), 2)
-    with pytest.raises(ValueError, match="builds a Formatter, not an nn.Module"):
+    with pytest.raises(ValueError, match=r"builds a Formatter, not an nn\.Module"):
         build_trunk("string:Formatter", (5,), 2)
 
 
