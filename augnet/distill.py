@@ -1,9 +1,9 @@
-"""Fold: the average over copies, distilled into one forward pass of the trunk."""
+"""Distill the average over copies into one forward pass of the trunk."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from augnet import validation
+from augnet.training import Loop, descend
 
 if TYPE_CHECKING:
     from augnet.net import AugNet
@@ -26,15 +27,15 @@ def distill(
     into: nn.Module | None = None,
     generator: Generator | None = None,
 ) -> nn.Module:
-    """Train a copy of the trunk to answer at once what the net answers on average over copies.
+    """Train a copy of the trunk to predict at once what the net predicts on average over copies.
 
-    No labels are needed. The net is asked about each sample of `x` once; then the copy learns to
-    give the same answer to fresh views of it, which is what makes it invariant, in turns with the
-    sample itself. Scores of classes are compared by the Kullback-Leibler divergence of their
-    probabilities, other values by their squared distance. The net is left as it is. A trunk that
-    is too small for one pass to be invariant stays so: `into` another module, then.
+    No labels are needed. The net predicts each sample of `x` once. Then the copy is trained to
+    predict the same for fresh views of the sample, which makes it invariant, and for the sample
+    itself, in turns. Logits are compared by the Kullback-Leibler divergence of their probabilities,
+    other values by their squared distance. The net does not change. A trunk that is too small to be
+    invariant in one pass stays so: train another module by `into`.
     """
-    validation.batch(x, "fold")
+    validation.batch(x, "distill")
     epochs, batch = validation.count(epochs, "epochs"), validation.count(batch, "batch")
     if not lr > 0:
         raise ValueError(f"lr must be positive; got {lr}")
@@ -42,30 +43,35 @@ def distill(
     trunk.requires_grad_(True).train()
     optimizer = torch.optim.Adam(trunk.parameters(), lr=lr)
     with _evaluating(net), torch.no_grad():
-        answers = torch.cat([net(part, generator) for part in x.split(batch)])
-    for epoch in range(epochs):
-        order = torch.randperm(len(x), generator=generator, device=x.device)
-        for rows in order.split(batch):
-            with _evaluating(net), torch.no_grad():
-                seen = net.augment(x[rows], generator) if epoch % 2 == 0 else x[rows]
-            with torch.enable_grad():
-                loss = _distance(trunk(seen), answers[rows], net.meaning != "values")
-                optimizer.zero_grad()
-                loss.backward()
-            optimizer.step()
+        targets = torch.cat([net(chunk, generator) for chunk in x.split(batch)])
+
+    def batches() -> Sequence[Tensor]:
+        return torch.randperm(len(x), generator=generator, device=x.device).split(batch)
+
+    def step(rows: Tensor) -> dict[str, Tensor]:
+        with _evaluating(net), torch.no_grad():
+            views = net.augment(x[rows], generator) if loop.epoch % 2 else x[rows]
+        with torch.enable_grad():
+            loss = _distance(trunk(views), targets[rows], net.meaning != "values")
+            descend(optimizer, loss)
+        return {"loss": loss.detach()}
+
+    loop = Loop(batches, step, epochs=epochs)
+    for _ in loop:
+        pass
     return trunk.eval()
 
 
-def _distance(output: Tensor, answer: Tensor, classes: bool) -> Tensor:
+def _distance(output: Tensor, target: Tensor, classes: bool) -> Tensor:
     if not classes:
-        return F.mse_loss(output, answer)
-    logs = output.log_softmax(1), answer.log_softmax(1)
+        return F.mse_loss(output, target)
+    logs = output.log_softmax(1), target.log_softmax(1)
     return F.kl_div(*logs, reduction="none", log_target=True).sum(1).mean()
 
 
 @contextmanager
 def _evaluating(net: nn.Module) -> Iterator[None]:
-    """Put all of a net into eval mode, and back into what each part was in."""
+    """Put a net into eval mode, and restore the mode of each module."""
     before = [(module, module.training) for module in net.modules()]
     net.eval()
     try:

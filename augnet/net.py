@@ -149,7 +149,7 @@ class AugNet(nn.Module):
         order = torch.cat(places).argsort()
         return Prediction(torch.cat(answers)[order], torch.cat(used)[order])
 
-    def fold(
+    def distill(
         self,
         x: Tensor,
         epochs: int = 20,
@@ -158,7 +158,7 @@ class AugNet(nn.Module):
         into: nn.Module | None = None,
         generator: Generator | None = None,
     ) -> nn.Module:
-        """Distil the average over copies into a copy of the trunk; see `augnet.distill.distill`."""
+        """Distill the average over copies into a copy of the trunk; see `augnet.distill.distill`."""
         return distill(self, x, epochs, lr, batch, into, generator)
 
     def roll(

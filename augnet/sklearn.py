@@ -24,8 +24,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from augnet.data.input_spec import DIMENSIONS, InputSpec
-from augnet.learn import learn
-from augnet.learn.inputs import LEAST, Trunk
+from augnet.learn import OPTIONS, LearnConfig, learn
+from augnet.learn.config import Trunk
 from augnet.model import Model, save
 from augnet.transforms import TransformSpec
 
@@ -37,13 +37,16 @@ Array = NDArray[Any]
 class _Estimator(BaseEstimator):  # type: ignore[misc]
     """What both estimators share: samples (N, D), (N, C, T) or (N, C, H, W)."""
 
+    # scikit-learn reads parameters off this signature. They are the options of `learn`, with
+    # random_state for seed, and what transforms share; a test compares the two.
     def __init__(
         self,
         transforms: str | Iterable[TransformSpec] = "auto",
         layers: Iterable[Iterable[TransformSpec]] | None = None,
-        trunk: Trunk = None,
+        trunk: Trunk = "small",
         budget: int | float | str | None = None,
-        copies: int | None = None,
+        seeds: int = 1,
+        copies: int = 10,
         sfreq: float | None = None,
         channels: Iterable[str] | None = None,
         random_state: Any = 0,
@@ -52,6 +55,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.layers = layers
         self.trunk = trunk
         self.budget = budget
+        self.seeds = seeds
         self.copies = copies
         self.sfreq = sfreq
         self.channels = channels
@@ -69,37 +73,28 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
     def _fit(self, x: Array, y: torch.Tensor, classes: tuple[str, ...]) -> None:
         if x.ndim - 1 not in DIMENSIONS:
             raise ValueError(f"X is (N, D), (N, C, T) or (N, C, H, W); got shape {x.shape}")
-        if len(x) < LEAST:
-            raise ValueError(f"learning takes at least {LEAST} samples; got n_samples = {len(x)}")
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        names = [each.name for each in OPTIONS if each.name != "seed"]
+        config = LearnConfig(seed=self.seed_, **{name: getattr(self, name) for name in names})
+        if len(x) < config.min_samples:
+            raise ValueError(
+                f"learn takes at least {config.min_samples} samples; got n_samples = {len(x)}"
+            )
         samples = torch.tensor(x)
-        kind = DIMENSIONS[samples.dim() - 1]
-        input_spec = InputSpec(
-            kind=kind,
+        spec = InputSpec(
+            kind=DIMENSIONS[samples.dim() - 1],
             shape=tuple(x.shape[1:]),
             sfreq=self.sfreq,
             channels=tuple(self.channels or ()),
         ).fitted(samples)
-        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        found = learn(
-            input_spec.prepare(samples),
-            y,
-            self.transforms,
-            layers=self.layers,
-            trunk=self.trunk,
-            budget=self.budget,
-            seed=self.seed_,
-            **input_spec.shared,
-        )
-        if self.copies is not None:
-            found.net.copies = self.copies
-        own = self.trunk is not None
+        result = learn(spec.prepare(samples), y, config=config, **spec.shared)
         self.model_ = Model.of(
-            found.net,
-            input_spec.shape,
-            trunk="given:trunk" if own else "small",
+            result.net,
+            spec.shape,
+            trunk=self.trunk if isinstance(self.trunk, str) else "given:trunk",
             classes=classes,
-            input_spec=input_spec,
-            invariances=found.invariances,
+            input_spec=spec,
+            invariances=result.invariances,
         )
         self.invariances_ = [
             {
@@ -110,9 +105,9 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
                 "low": row.interval[0],
                 "high": row.interval[1],
             }
-            for row in found.invariances
+            for row in result.invariances
         ]
-        self.history_ = found.history
+        self.history_ = result.history
 
     def _outputs(self, x: Any) -> torch.Tensor:
         check_is_fitted(self)
@@ -125,15 +120,15 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
 
 class AugNetClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
-    """Learn classes, and which transformations leave them alone.
+    """Learn classes, and which transforms preserve them.
 
-    The arguments are those of `augnet.learn`; numbers are centered and scaled per column or
-    channel, images brought to [0, 1]. After `fit`, `invariances_` has a row per transform, which
-    `pandas.DataFrame` takes as it is, and `model_` the model.
+    The arguments are the options of `augnet.learn`; numbers are centered and scaled per column or
+    channel, images are scaled to [0, 1]. After `fit`, `invariances_` has a row per transform, which
+    `pandas.DataFrame` accepts, and `model_` the model.
     """
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Learn."""
+        """Measure the invariances, and train the net."""
         x, y = self._checked(X, y, fitting=True)
         check_classification_targets(y)
         self.classes_, numbers = np.unique(y, return_inverse=True)
@@ -143,30 +138,30 @@ class AugNetClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """Give the probability of each class."""
+        """Return the probability of each class."""
         return torch.softmax(self._outputs(X).double(), dim=1).numpy()
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """Give the most probable class."""
+        """Return the most probable class."""
         numbers = self._outputs(X).argmax(1).numpy()
         return self.classes_[numbers]
 
 
 class AugNetRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
-    """Learn values, one or several per sample, and which transformations leave them alone."""
+    """Learn values, one or several per sample, and which transforms preserve them."""
 
     def __sklearn_tags__(self) -> Any:
-        """Say that a target may be several values."""
+        """Declare that a target may be several values."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Learn."""
+        """Measure the invariances, and train the net."""
         x, y = self._checked(X, y, fitting=True)
         self._fit(x, torch.from_numpy(np.asarray(y, dtype=np.float32)), ())
         return self
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """Give values."""
+        """Return values."""
         return self._outputs(X).double().numpy()

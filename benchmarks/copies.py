@@ -128,8 +128,8 @@ def distilled(
     models = {
         "the trunk": net.trunk,
         "AugNet, C = 20": net,
-        "distilled": net.fold(train_on, 20, lr, 32),
-        "distilled into a larger net": net.fold(train_on, 20, 1e-2, 32, larger()),
+        "distilled": net.distill(train_on, 20, lr, 32),
+        "distilled into a larger net": net.distill(train_on, 20, 1e-2, 32, larger()),
     }
     rows = []
     for name, model in models.items():

@@ -20,8 +20,8 @@ import torch
 from recovery_methods import METHODS
 from recovery_tasks import LIMIT, TASKS, Task
 
-from augnet.training import keep_freed_memory
 from augnet.paper.run import commit
+from augnet.training import keep_freed_memory
 
 ROOT = Path(__file__).parents[1]
 LINES = ROOT / "results" / "recovery.jsonl"

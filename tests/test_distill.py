@@ -1,4 +1,4 @@
-"""Fold: one forward pass that answers what many copies did."""
+"""Distillation: one forward pass predicts what many copies did."""
 
 import copy
 
@@ -19,32 +19,32 @@ def net(aggregate):
 
 
 @pytest.mark.parametrize("aggregate", ["logits", "values"])
-def test_the_folded_trunk_answers_at_once_what_the_net_answers_on_average(aggregate):
+def test_the_distilled_trunk_predicts_at_once_what_the_net_predicts_on_average(aggregate):
     model, x = net(aggregate), torch.randn(400, 4)
     model.trunk[0].eval()
     before, modes = copy.deepcopy(model.state_dict()), [m.training for m in model.modules()]
-    folded = model.fold(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
+    distilled = model.distill(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
     torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
     assert [m.training for m in model.modules()] == modes
-    assert not folded.training
+    assert not distilled.training
     model.eval()
     with torch.no_grad():
         new, average = x[300:], model(x[300:])
         read = (lambda y: y.softmax(1)) if aggregate == "logits" else (lambda y: y)
         far = F.mse_loss(read(model.trunk(new)), read(average))
-        assert F.mse_loss(read(folded(new)), read(average)) < far / 4
-        turned = F.mse_loss(read(folded(-new)), read(folded(new)))
+        assert F.mse_loss(read(distilled(new)), read(average)) < far / 4
+        turned = F.mse_loss(read(distilled(-new)), read(distilled(new)))
         assert turned < F.mse_loss(read(model.trunk(-new)), read(model.trunk(new))) / 10
-        again = model.fold(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
-        assert torch.equal(again(new), folded(new))
+        again = model.distill(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
+        assert torch.equal(again(new), distilled(new))
 
 
 def test_bad_settings_are_refused():
     model, x = net("values"), torch.randn(4, 4)
     for wrong in ({"epochs": 0}, {"batch": 1.5}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} takes a whole number from 1"):
-            model.fold(x, **wrong)
+            model.distill(x, **wrong)
     with pytest.raises(ValueError, match="lr must be positive; got 0"):
-        model.fold(x, lr=0)
-    with pytest.raises(ValueError, match="fold takes a batch of at least one sample"):
-        model.fold(x[:0])
+        model.distill(x, lr=0)
+    with pytest.raises(ValueError, match="distill takes a batch of at least one sample"):
+        model.distill(x[:0])

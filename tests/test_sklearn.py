@@ -1,5 +1,6 @@
 """The estimators are scikit-learn's: clones, pipelines, searches, and its own checks."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -10,14 +11,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from augnet.learn import OPTIONS
 from augnet.model import load
 from augnet.sklearn import AugNetClassifier, AugNetRegressor
 
 
 def blobs(size=48):
-    dice = np.random.default_rng(0)
+    draws = np.random.default_rng(0)
     y = np.array(["no", "yes"])[np.arange(size) % 2]
-    return 3.0 * (y == "yes")[:, None] + dice.normal(size=(size, 3)), y
+    return 3.0 * (y == "yes")[:, None] + draws.normal(size=(size, 3)), y
+
+
+def test_the_parameters_are_the_options_of_learn():
+    parameters = inspect.signature(AugNetClassifier).parameters
+    options = {each.name: each.default for each in OPTIONS if each.name != "seed"}
+    assert list(parameters) == [*options, "sfreq", "channels", "random_state"]
+    assert {name: parameters[name].default for name in options} == options
+    assert list(AugNetRegressor().get_params()) == sorted(parameters)
 
 
 def small(**more):
@@ -29,7 +39,7 @@ def fitted():
     return small().fit(*blobs())
 
 
-def test_it_learns_and_says_what(fitted, tmp_path):
+def test_it_learns_and_reports_invariances(fitted, tmp_path):
     x, y = blobs()
     assert fitted.score(x, y) > 0.9
     assert fitted.classes_.tolist() == ["no", "yes"]
@@ -58,14 +68,14 @@ def test_it_is_cloned_piped_and_searched():
 
 
 def test_signals_images_and_values():
-    dice = np.random.default_rng(0)
+    draws = np.random.default_rng(0)
     y = np.arange(40) % 2
     for shape in ((2, 64), (1, 12, 12)):
-        x = dice.random((40, *shape))
+        x = draws.random((40, *shape))
         model = AugNetClassifier(["gaussian_noise"], budget=1, copies=2).fit(x, y)
         assert model.predict(x).shape == (40,)
         assert model.model_.net.copies == 2
-    x = dice.normal(size=(60, 3))
+    x = draws.normal(size=(60, 3))
     model = AugNetRegressor(["sign_flip"], budget=60).fit(x, x[:, 0])
     assert model.predict(x).shape == (60,)
     assert model.score(x, x[:, 0]) > 0.5
@@ -75,11 +85,11 @@ def test_signals_images_and_values():
         AugNetRegressor().fit(np.zeros((20, 2, 2, 2, 2)), np.arange(20.0))
 
 
-FEW = "learning takes 16 samples, and 4 of each class: this check has fewer"
-DICE = "predictions average over copies, whose dice are a batch's, not a sample's"
+FEW = "learn takes 16 samples, and 4 of each class: this check has fewer"
+RANDOM = "predictions average over copies, whose random params depend on the batch"
 EXPECTED = {
-    "check_methods_sample_order_invariance": DICE,
-    "check_methods_subset_invariance": DICE,
+    "check_methods_sample_order_invariance": RANDOM,
+    "check_methods_subset_invariance": RANDOM,
     "check_fit2d_1feature": FEW,
     "check_n_features_in_after_fitting": FEW,
     "check_estimators_nan_inf": FEW,

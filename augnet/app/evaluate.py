@@ -8,7 +8,6 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.invariance import Summary, invariance, summary
-from augnet.learn.compose import magnitude
 from augnet.learn.result import Invariance
 from augnet.model import Model
 from augnet.net import AugNet
@@ -90,7 +89,7 @@ def _invariance(
 
     `output` is the output for `x`.
     """
-    strength, generator = magnitude(row)[0], Generator().manual_seed(seed)
+    strength, generator = row.magnitude, Generator().manual_seed(seed)
     distance = {} if classes else {"distance": lambda a, b: (a - b).abs().flatten(1).mean(1)}
 
     def model(given: Tensor) -> Tensor:

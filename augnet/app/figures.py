@@ -10,9 +10,9 @@ from torch import Generator, Tensor
 from augnet.app.style import SOFT, WIDTH, canvas, color, legend, tidy
 from augnet.app.wording import with_unit
 from augnet.data import InputSpec
-from augnet.learn.compose import magnitude
-from augnet.learn.result import Invariance, Row
-from augnet.learn.strengths import dose
+from augnet.learn.result import Invariance
+from augnet.learn.strengths import apply_at_strength
+from augnet.training import Row
 from augnet.transforms import Bernoulli, Signed
 
 SAMPLES = 3
@@ -46,7 +46,7 @@ def _view(row: Invariance, x: Tensor, fraction: float, seed: int) -> Tensor:
     """Apply a transform to all samples at a fraction of its limit, whose sign is the direction."""
     fractions = x.new_full((len(x),), abs(fraction))
     signs = x.new_full((len(x),), -1.0 if fraction < 0 else 1.0)
-    return dose(row.transform, x, fractions, Generator().manual_seed(seed), signs)
+    return apply_at_strength(row.transform, x, fractions, Generator().manual_seed(seed), signs)
 
 
 def _changed(views: Sequence[Tensor], x: Tensor) -> int:
@@ -57,7 +57,7 @@ def _changed(views: Sequence[Tensor], x: Tensor) -> int:
 
 def _steps(row: Invariance) -> dict[str, float]:
     """Return fractions of the limit by title: from one edge of the range to the other."""
-    edge, _ = magnitude(row)
+    edge = row.magnitude
     if isinstance(row.transform, Bernoulli):
         return {UNCHANGED: 0.0, row.transform.name: 1.0}
     if isinstance(row.transform, Signed):
@@ -145,9 +145,15 @@ def curves(history: Sequence[Row], rows: Sequence[Invariance]) -> Figure:
     axes[0].set_ylabel("loss")
     search = [row for row in history if row["phase"] == history[0]["phase"]]
     for number, each in enumerate(rows):
-        if isinstance(each.transform, Bernoulli) or each.transform.name not in search[0]:
+        if isinstance(each.transform, Bernoulli):
             continue
-        values = [_fraction(each, row[each.transform.name]) for row in search]
+        strengths = [
+            state["strength"]
+            for row in search
+            for state in row["transforms"]
+            if state["name"] == each.transform.name
+        ]
+        values = [_fraction(each, strength) for strength in strengths]
         axes[1].plot([row["epoch"] for row in search], values, lw=1.4, color=color(number),
                      ls="-" if number < 12 else "--", label=each.transform.name)  # fmt: skip
     axes[1].set(ylabel="range, as a fraction\nof the limit", xlabel="epoch", ylim=(0, 1.05))

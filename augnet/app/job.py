@@ -5,7 +5,7 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,12 +17,17 @@ from augnet.app.page import page
 from augnet.app.settings import Settings
 from augnet.data import Collection, Split, read, split
 from augnet.learn import Learner
-from augnet.learn.inputs import budget
-from augnet.learn.result import Invariance, Row
+from augnet.learn.config import parse_budget
+from augnet.learn.result import Invariance
 from augnet.model import Model, to_bytes
 from augnet.model.header import SCHEMA, InvarianceRecord
-from augnet.training import DirectoryError, ResumableDirectory, fingerprint, keep_freed_memory
-from augnet.trunks.named import trunk
+from augnet.training import (
+    DirectoryError,
+    ResumableDirectory,
+    Row,
+    fingerprint,
+    keep_freed_memory,
+)
 
 RESERVED = 0.1
 """The fraction of a time budget that is kept for the evaluation and the page."""
@@ -115,15 +120,11 @@ class Job:
         keep_freed_memory()
         train, config = self.split.train, self.settings.learn
         assert train.y is not None
+        budget = _for_learning(parse_budget(config.budget))
         return Learner(
             self.input_spec.prepare(train.x),
             train.y,
-            config.transforms,
-            layers=config.layers,
-            trunk=lambda shape, outputs: trunk(str(config.trunk), shape, outputs),
-            budget=_for_learning(budget(config.budget)),
-            seed=config.seed,
-            seeds=config.seeds,
+            config=replace(config, budget=budget),
             **self.input_spec.shared,
         )
 

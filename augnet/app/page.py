@@ -12,8 +12,9 @@ from augnet.app.settings import Settings
 from augnet.app.style import Drawn
 from augnet.data import Split
 from augnet.data.split import SHARED_RECORDINGS
-from augnet.learn.result import Invariance, Row
+from augnet.learn.result import Invariance
 from augnet.model import Model
+from augnet.training import Row
 
 
 def page(

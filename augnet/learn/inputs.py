@@ -1,13 +1,11 @@
-"""What comes in: data, labels, transforms, a trunk and a budget, checked before anything is trained."""
+"""Validate samples, labels, transforms and a trunk before training starts."""
 
 import copy
 import inspect
 import math
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,20 +13,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augnet import validation
+from augnet.learn.config import LearnConfig, Trunk
 from augnet.transforms import TRANSFORMS, Transform, TransformSpec, build_transforms
-from augnet.trunks.small import default_trunk
+from augnet.trunks import build_trunk
 
-Trunk: TypeAlias = nn.Module | Callable[..., nn.Module] | None
-LEAST = 16
-PER_CLASS = 4
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-HELD_OUT = 2
-"""Every other sample of each class is for measuring."""
+DEFAULTS = LearnConfig()
 
 
 @dataclass(frozen=True)
-class Data:
-    """Samples with labels or targets, some for fitting and the others for measuring."""
+class LearnData:
+    """Samples with labels or targets, one half to fit and the other to measure."""
 
     x: Tensor
     y: Tensor
@@ -38,18 +32,23 @@ class Data:
     """The number of classes; 0 for values."""
     mean: Tensor
     scale: Tensor
-    """Of targets that are values."""
+    """Mean and standard deviation of targets that are values."""
 
     @property
     def outputs(self) -> int:
         """How many numbers a network predicts per sample."""
         return self.classes or math.prod(self.y.shape[1:])
 
+    @property
+    def aggregate(self) -> str:
+        """How a net averages its predictions."""
+        return "logits" if self.classes else "values"
+
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Compare predictions with labels or values.
 
-        For values by the absolute difference, rounded off at zero: the median of what conflicting
-        doses say is the truth, and their mean is not.
+        Values are compared by a smooth absolute error: where strengths contradict each other, the
+        median of the targets is right, and their mean is not.
         """
         if self.classes:
             return F.cross_entropy(output, target)
@@ -57,8 +56,10 @@ class Data:
         return F.smooth_l1_loss(difference, torch.zeros_like(difference), beta=0.1)
 
 
-def data(x: Any, y: Any, generator: torch.Generator | None = None) -> Data:
-    """Check samples and labels, and set every other sample of each class aside."""
+def prepare_data(
+    x: Any, y: Any, generator: torch.Generator | None = None, config: LearnConfig = DEFAULTS
+) -> LearnData:
+    """Validate samples and labels, and hold out every other sample of each class."""
     samples, labels = _tensor(x, "x"), _tensor(y, "y").to(_tensor(x, "x").device)
     if not samples.is_floating_point():
         raise TypeError(f"learn takes x in floats; got {samples.dtype}: x.float(), / 255 for bytes")
@@ -72,29 +73,17 @@ def data(x: Any, y: Any, generator: torch.Generator | None = None) -> Data:
             f"learn takes one label per sample; got {len(samples)} samples and y of shape "
             f"{tuple(labels.shape)}"
         )
-    if len(samples) < LEAST:
-        raise ValueError(f"learn takes at least {LEAST} samples; got {len(samples)}")
+    if len(samples) < config.min_samples:
+        raise ValueError(f"learn takes at least {config.min_samples} samples; got {len(samples)}")
     validation.finite(samples, "learn takes finite x; it has NaN or infinite values")
     regression = labels.is_floating_point()
-    if regression:
-        labels = labels.detach().to(samples.dtype)
-        validation.finite(labels, "learn takes finite y; it has NaN or infinite values")
-        if bool((labels.std(0) == 0).any()):
-            raise ValueError("learn takes targets that vary; some of these are all the same")
-    else:
-        labels = _classes(labels)
-    order = torch.randperm(len(samples), generator=generator).to(samples.device)
-    if not regression:
-        order = order[labels[order].argsort(stable=True)]
-    fitted, held_out = (
-        part[torch.randperm(len(part), generator=generator).to(part.device)]
-        for part in (order[::HELD_OUT], order[1::HELD_OUT])
-    )
-    return Data(
+    labels = _values(labels, samples.dtype) if regression else _classes(labels, config)
+    fitted, held_out = _halves(labels, regression, generator)
+    return LearnData(
         samples,
         labels,
         fitted,
-        held_out,
+        held_out if config.hold_out else fitted,
         0 if regression else int(labels.max()) + 1,
         labels.mean(0) if regression else labels.new_zeros(()),
         labels.std(0) if regression else labels.new_ones(()),
@@ -110,7 +99,17 @@ def _tensor(value: Any, name: str) -> Tensor:
         raise TypeError(f"learn takes {name} as a tensor or an array of numbers: {error}") from None
 
 
-def _classes(labels: Tensor) -> Tensor:
+def _values(labels: Tensor, dtype: torch.dtype) -> Tensor:
+    """Validate targets that are values."""
+    labels = labels.detach().to(dtype)
+    validation.finite(labels, "learn takes finite y; it has NaN or infinite values")
+    if bool((labels.std(0) == 0).any()):
+        raise ValueError("learn takes targets that vary; some of these are all the same")
+    return labels
+
+
+def _classes(labels: Tensor, config: LearnConfig) -> Tensor:
+    """Validate labels that are classes."""
     if labels.dim() != 1:
         raise ValueError(
             f"learn takes one whole number per sample as its class; got shape {tuple(labels.shape)}"
@@ -127,18 +126,31 @@ def _classes(labels: Tensor) -> Tensor:
             f"learn takes classes 0, 1, ...; got numbers up to {int(present[-1])} for "
             f"{len(present)} classes: y.unique(return_inverse=True)[1], or y.float() for values"
         )
-    if int(counts.min()) < PER_CLASS:
-        rare = present[counts < PER_CLASS].tolist()
-        raise ValueError(
-            f"learn takes at least {PER_CLASS} samples of each class; too few of {rare}"
-        )
+    least = config.min_samples_per_class
+    if int(counts.min()) < least:
+        rare = present[counts < least].tolist()
+        raise ValueError(f"learn takes at least {least} samples of each class; too few of {rare}")
     return labels
 
 
-def candidates(
+def _halves(
+    labels: Tensor, regression: bool, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """Split rows into two random halves with the same classes, in random order."""
+    order = torch.randperm(len(labels), generator=generator).to(labels.device)
+    if not regression:
+        order = order[labels[order].argsort(stable=True)]
+    fitted, held_out = (
+        half[torch.randperm(len(half), generator=generator).to(half.device)]
+        for half in (order[::2], order[1::2])
+    )
+    return fitted, held_out
+
+
+def prepare_transforms(
     specs: str | TransformSpec | Iterable[TransformSpec], x: Tensor, **shared: Any
 ) -> list[Transform]:
-    """Build transforms, or take all of the transforms that fit, and try each on two samples."""
+    """Build transforms, or for "auto" all that fit, and try each on two samples."""
     if isinstance(specs, str) and specs == "auto":
         built = _fitting(x, shared)
     else:
@@ -146,24 +158,24 @@ def candidates(
     if not built:
         raise ValueError('learn takes at least one transform, or transforms="auto"')
     for transform in built:
-        transform(x[:2], generator=_dice(x))
+        transform(x[:2], generator=_generator(x))
     return built
 
 
 def _fitting(x: Tensor, shared: dict[str, Any]) -> list[Transform]:
-    """Take the transforms that need no more than is given and accept two samples."""
+    """Build the transforms that need no other arguments and accept two samples."""
     fitting = []
     for name in TRANSFORMS:
         try:
             (transform,) = build_transforms([name], **shared)
-            transform(x[:2], generator=_dice(x))
+            transform(x[:2], generator=_generator(x))
         except (ValueError, TypeError, ImportError):
             continue
         fitting.append(transform)
     return fitting
 
 
-def _dice(x: Tensor) -> torch.Generator:
+def _generator(x: Tensor) -> torch.Generator:
     return torch.Generator(device=x.device).manual_seed(0)
 
 
@@ -184,55 +196,37 @@ class Scaled(nn.Module):
         return self.trunk(x).reshape(-1, *self.mean.shape) * self.scale + self.mean
 
 
-def trunk(given: Trunk, data: Data) -> nn.Module:
-    """Build the default trunk, call the function that makes one, or copy the one that came."""
+def prepare_trunk(trunk: Trunk, data: LearnData) -> nn.Module:
+    """Build a trunk by its name or by a function, or copy a module; try it on two samples."""
     shape = tuple(data.x.shape[1:])
-    if given is None:
-        made = default_trunk(shape, data.outputs)
-    elif isinstance(given, nn.Module):
-        made = copy.deepcopy(given)
-    elif callable(given):
-        made = (
-            given(shape, data.outputs) if len(inspect.signature(given).parameters) > 1 else given()
-        )
+    if isinstance(trunk, str):
+        built: Any = build_trunk(trunk, shape, data.outputs)
+    elif isinstance(trunk, nn.Module):
+        built = copy.deepcopy(trunk)
+    elif callable(trunk):
+        several = len(inspect.signature(trunk).parameters) > 1
+        built = trunk(shape, data.outputs) if several else trunk()
     else:
-        made = given
-    if not isinstance(made, nn.Module):
+        built = trunk
+    if not isinstance(built, nn.Module):
         raise TypeError(
-            "learn takes as trunk a module, or a function that makes one, of nothing or of "
-            f"(shape, outputs); got {type(made).__name__}"
+            "learn takes as trunk a name, a module, or a function that builds one, with no "
+            f"arguments or with (shape, outputs); got {type(built).__name__}"
         )
-    made = made.to(data.x.device, data.x.dtype)
-    was = made.training
-    with torch.no_grad():
-        output = made.eval()(data.x[:2])
-    made.train(was)
+    built = built.to(data.x.device, data.x.dtype)
+    _check_outputs(built, data)
+    return built if data.classes else Scaled(built, data.mean, data.scale).to(data.x.device)
+
+
+@torch.no_grad()
+def _check_outputs(trunk: nn.Module, data: LearnData) -> None:
+    """Refuse a trunk that predicts another number of values."""
+    training = trunk.training
+    output = trunk.eval()(data.x[:2])
+    trunk.train(training)
     if not isinstance(output, Tensor) or output[0].numel() != data.outputs:
         came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise ValueError(
             f"the trunk must give {data.outputs} numbers per sample, (2, {data.outputs}) for two; "
             f"got {came}"
         )
-    return made if data.classes else Scaled(made, data.mean, data.scale).to(data.x.device)
-
-
-def budget(given: int | float | str | None) -> int | float | None:
-    """Read a budget: epochs as a whole number, or seconds as a float.
-
-    Text is read as on the command line: "90s", "10m" and "1.5h" are times, "30" is epochs.
-    """
-    if given is None or (isinstance(given, Integral) and not isinstance(given, bool)):
-        return None if given is None else validation.count(int(given), "budget")
-    if isinstance(given, str):
-        if given.isdecimal() and int(given):
-            return int(given)
-        match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", given.strip())
-        value = float(match[1]) * UNITS[match[2]] if match else math.nan
-    else:
-        value = float(given) if isinstance(given, Real) else math.nan
-    if isinstance(given, bool) or not value > 0:
-        raise ValueError(
-            "budget takes a whole number of epochs, or a time, such as '90s', '10m' or '1h', or "
-            f"seconds as 30.0; got {given!r}"
-        )
-    return value

@@ -1,82 +1,83 @@
-"""The work of `learn`, epoch by epoch: it can be watched, left, and taken up again."""
+"""Run `learn` epoch by epoch: it can be watched, left, and resumed."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Generator
 
-from augnet import validation
-from augnet.learn import inputs
-from augnet.learn.compose import Composition
-from augnet.learn.inputs import Trunk
-from augnet.learn.ranges import PART, Profile
-from augnet.learn.result import Invariance, InvarianceResult, Row
-from augnet.learn.seeds import joined
+from augnet.learn.compose import Composition, NetTraining
+from augnet.learn.config import LearnConfig, configure, with_options
+from augnet.learn.inputs import prepare_data, prepare_transforms, prepare_trunk
+from augnet.learn.ranges import RangeSearch
+from augnet.learn.result import Invariance, InvarianceResult
+from augnet.learn.seeds import join_seeds
 from augnet.learn.selective import SelectiveLayers
+from augnet.training import RandomState, Row
 from augnet.transforms import TransformSpec
 
 
+@with_options
 class Learner:
-    """Iterate over the rows of the history; then read the `result`.
+    """Iterate over the rows of the history; `result` is available after the last row.
 
-    The arguments are those of `learn`. Between two rows `state_dict` holds all there is: another
-    Learner with the same arguments that loads it goes on to the same result.
+    The arguments are those of `learn`. Between two rows `state_dict` holds all that changes:
+    another Learner with the same arguments that loads it continues to the same result.
     """
 
     def __init__(
         self,
         x: Any,
         y: Any,
-        transforms: str | TransformSpec | Iterable[TransformSpec] = "auto",
+        transforms: str | TransformSpec | Iterable[TransformSpec] | None = None,
         *,
-        layers: Iterable[Iterable[TransformSpec]] | None = None,
-        trunk: Trunk = None,
-        budget: int | float | str | None = None,
-        seed: int = 0,
-        seeds: int = 1,
-        **shared: Any,
+        config: LearnConfig | None = None,
+        **options: Any,
     ) -> None:
-        self.seed, self.seeds = seed, validation.count(seeds, "seeds")
-        given = inputs.budget(budget)
-        self.seconds, self.spent = given if isinstance(given, float) else None, 0.0
-        self.begun = time.monotonic()
-        self.epochs = given if isinstance(given, int) else None
-        self.data = inputs.data(x, y, Generator().manual_seed(seed))
-        self.layers = [inputs.candidates(some, self.data.x, **shared) for some in layers or ()]
-        if layers is None:
-            self.transforms = inputs.candidates(transforms, self.data.x, **shared)
-        elif not self.layers:
-            raise ValueError("learn takes at least one layer, a list of transforms; got none")
+        self.config, shared = configure(config, transforms, options)
+        self.started, self.spent = time.monotonic(), 0.0
+        seed = self.config.seed
+        self.data = prepare_data(x, y, Generator().manual_seed(seed), self.config)
+        self.layers = self._prepare_layers(shared)
+        if self.layers:
+            listed = dict.fromkeys(transform for layer in self.layers for transform in layer)
+            self.transforms = list(listed)
         else:
-            self.transforms = list(
-                dict.fromkeys(transform for some in self.layers for transform in some)
-            )
-        self.dice = Generator(device=self.data.x.device).manual_seed(seed)
+            self.transforms = prepare_transforms(self.config.transforms, self.data.x, **shared)
+        self.generator = Generator(device=self.data.x.device).manual_seed(seed)
         self.history: list[Row] = []
-        self.answers: list[Invariance] = []
-        self.built: Composition | SelectiveLayers | None = None
-        self.random = torch.random.get_rng_state()
-        with self._global_dice():
+        self.invariances: list[Invariance] = []
+        self.training: NetTraining | None = None
+        self.random = RandomState(self.data.x.device)
+        with self.random:
             torch.manual_seed(seed)
-            self.trunk = inputs.trunk(trunk, self.data)
-        self.profile = Profile(self.data, self.transforms, self.trunk, self.dice)
-        self.others: list[list[Invariance]] = []  # what other seeds found
-        self.other: Learner | None = None  # the seed that is at work
-        self._with: Callable[[int], Learner] = lambda seed: Learner(
-            x, y, self.transforms, trunk=trunk, budget=self.epochs, seed=seed
+            self.trunk = prepare_trunk(self.config.trunk, self.data)
+        self.search = RangeSearch(
+            self.data, self.transforms, self.trunk, self.generator, self.config
         )
+        self._given = x, y
+        self.other_seeds: list[list[Invariance]] = []
+        self.other: Learner | None = None
+        """The seed that is running, if it is not the first."""
+
+    def _prepare_layers(self, shared: Mapping[str, Any]) -> list[Any]:
+        if self.config.layers is None:
+            return []
+        layers = [prepare_transforms(each, self.data.x, **shared) for each in self.config.layers]
+        if not layers:
+            raise ValueError("learn takes at least one layer, a list of transforms; got none")
+        return layers
 
     def __iter__(self) -> Iterator[Row]:
-        """Work; give a row after each epoch."""
+        """Train and measure; yield a row after each epoch."""
         rows = self._rows()
         while True:
-            self.begun = time.monotonic()
-            with self._global_dice():
+            self.started = time.monotonic()
+            with self.random:
                 row = next(rows, None)
-            self.spent += time.monotonic() - self.begun
+            self.spent += time.monotonic() - self.started
             if row is None:
                 return
             self.history.append(row)
@@ -84,120 +85,124 @@ class Learner:
 
     @property
     def result(self) -> InvarianceResult:
-        """What was found, once there are no more rows."""
-        if self.built is None or not self.history or self.history[-1]["done"] < 1:
-            raise RuntimeError("nothing is found before all rows are there: list(learning)")
-        selective = isinstance(self.built, SelectiveLayers)
-        rows = self.built.selected() if selective else self.answers  # type: ignore[union-attr]
-        return InvarianceResult(tuple(rows), self.built.net.eval(), list(self.history))
+        """The result, once there are no more rows."""
+        if self.training is None or not self.history or self.history[-1]["done"] < 1:
+            raise RuntimeError("the result is available after all rows: list(learner)")
+        rows = self.invariances
+        if isinstance(self.training, SelectiveLayers):
+            rows = self.training.selected()
+        return InvarianceResult(tuple(rows), self.training.net.eval(), list(self.history))
 
     def _rows(self) -> Iterator[Row]:
-        if self.built is None:
-            seconds = None if self.seconds is None else PART / self._work * self.seconds
-            if not self.answers:
-                yield from self._told(self._profiled(seconds), 0)
-            for number in range(len(self.others) + 1, self.seeds):
-                yield from self._told(self._another(self.seed + number, seconds), number)
-            if self.others:
-                self.answers = joined([self.answers, *self.others])
-            self.built = self._build()
-        steps = max(1, self.profile.steps * 2 // 5)
-        epoch = 1 + sum(row.get("seed", self.seed) == self.seed for row in self.history)
-        yield from self._told(self.built.fit(steps, epoch, self._left()), self.seeds - 1)
+        config = self.config
+        if self.training is None:
+            seconds = config.seconds
+            if seconds is not None:
+                seconds *= config.search_fraction / self._work
+            if not self.invariances:
+                yield from self._rescale(self._search(seconds), 0)
+            for number in range(len(self.other_seeds) + 1, config.seeds):
+                yield from self._rescale(self._search_seed(config.seed + number, seconds), number)
+            if self.other_seeds:
+                self.invariances = join_seeds([self.invariances, *self.other_seeds])
+            self.training = self._build()
+        mine = sum(row.get("seed", config.seed) == config.seed for row in self.history)
+        rows = self.training.fit(1 + mine, self._seconds_left())
+        yield from self._rescale(rows, config.seeds - 1)
 
-    def _left(self) -> float | None:
-        """Give the time that is left for the net, a tenth at the least."""
-        if self.seconds is None:
+    def _seconds_left(self) -> float | None:
+        """Return the time that is left for the net, a tenth of all at least."""
+        seconds = self.config.seconds
+        if seconds is None:
             return None
-        spent = self.spent + time.monotonic() - self.begun  # measuring, a moment ago, included
-        return max(0.1 * self.seconds, self.seconds - spent)
+        # The final measurements were made since the last row.
+        spent = self.spent + time.monotonic() - self.started
+        return max(0.1 * seconds, seconds - spent)
 
     @property
     def _work(self) -> float:
-        """A profile for each seed, and one net in the end; 1 for one seed."""
-        return PART * self.seeds + 1 - PART
+        """The work of a range search for each seed and of one net; 1 for one seed."""
+        return self.config.search_fraction * (self.config.seeds - 1) + 1
 
-    def _profiled(self, seconds: float | None) -> Iterator[Row]:
-        """Train on doses of single transforms, and measure."""
-        yield from self.profile.fit(self.epochs, seconds)
-        self.answers = self.profile.verdicts()
+    def _search(self, seconds: float | None) -> Iterator[Row]:
+        """Search for the ranges of single transforms, and measure them."""
+        yield from self.search.fit(seconds)
+        self.invariances = self.search.evaluate()
 
-    def _another(self, seed: int, seconds: float | None) -> Iterator[Row]:
-        """Do the same with another seed: another split, another trunk, other dice."""
-        self.other = other = self.other or self._with(seed)
-        rows = other._profiled(seconds)
+    def _search_seed(self, seed: int, seconds: float | None) -> Iterator[Row]:
+        """Search with another seed: another split, another trunk, other random numbers."""
+        self.other = other = self.other or self._with_seed(seed)
+        rows = other._search(seconds)
         while True:
-            with other._global_dice():
+            with other.random:
                 row = next(rows, None)
             if row is None:
                 break
             yield row | {"seed": seed}
-        self.others.append(other.answers)
+        self.other_seeds.append(other.invariances)
         self.other = None
 
-    def _told(self, rows: Iterator[Row], number: int) -> Iterator[Row]:
-        """Say which part of the whole is done, where there are several seeds."""
+    def _with_seed(self, seed: int) -> "Learner":
+        config = replace(self.config, layers=None, budget=self.config.epochs, seed=seed, seeds=1)
+        return Learner(*self._given, self.transforms, config=config)
+
+    def _rescale(self, rows: Iterator[Row], number: int) -> Iterator[Row]:
+        """Make "done" a fraction of the work of all seeds."""
+        fraction = self.config.search_fraction
         for row in rows:
-            if self.seeds > 1:
-                done = 1.0 if row["done"] >= 1 else (PART * number + row["done"]) / self._work
-                row = {"seed": self.seed} | row | {"done": done}
+            if self.config.seeds > 1:
+                done = 1.0 if row["done"] >= 1 else (fraction * number + row["done"]) / self._work
+                row = {"seed": self.config.seed} | row | {"done": done}
             yield row
 
-    def _build(self) -> Composition | SelectiveLayers:
+    def _build(self) -> NetTraining:
+        steps = max(1, int(self.config.net_steps * self.search.steps + 1e-9))
+        rest = (self.invariances, self.trunk, self.generator, self.config, steps)
         if self.layers:
-            return SelectiveLayers(self.data, self.layers, self.answers, self.trunk, self.dice)
-        return Composition(self.data, self.answers, self.trunk, self.dice)
+            return SelectiveLayers(self.data, self.layers, *rest)
+        return Composition(self.data, *rest)
 
     def state_dict(self) -> dict[str, Any]:
-        """Give all that changes, as tensors and plain values."""
+        """Return all that changes, as tensors and plain values."""
         return {
             "trunk": self.trunk.state_dict(),
-            "profile": self.profile.state_dict(),
-            "built": None if self.built is None else self.built.state_dict(),
-            "answers": _plain(self.answers),
-            "others": [_plain(answers) for answers in self.others],
+            "search": self.search.state_dict(),
+            "training": None if self.training is None else self.training.state_dict(),
+            "invariances": _to_plain(self.invariances),
+            "other_seeds": [_to_plain(each) for each in self.other_seeds],
             "other": None if self.other is None else self.other.state_dict(),
             "spent": self.spent,
             "history": self.history,
-            "dice": self.dice.get_state(),
-            "random": self.random,
+            "generator": self.generator.get_state(),
+            "random": self.random.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up the work where another with the same arguments left it."""
+        """Continue where another Learner with the same arguments was left."""
         self.trunk.load_state_dict(state["trunk"])
-        self.profile.load_state_dict(state["profile"])
+        self.search.load_state_dict(state["search"])
         self.history = list(state["history"])
-        self.answers = self._read(state["answers"])
-        self.others = [self._read(answers) for answers in state["others"]]
+        self.invariances = self._from_plain(state["invariances"])
+        self.other_seeds = [self._from_plain(each) for each in state["other_seeds"]]
         if state["other"] is not None:
-            self.other = self._with(self.seed + len(self.others) + 1)
+            self.other = self._with_seed(self.config.seed + len(self.other_seeds) + 1)
             self.other.load_state_dict(state["other"])
         self.spent = state["spent"]
-        if state["built"] is not None:
-            self.built = self._build()
-            self.built.load_state_dict(state["built"])
-        self.dice.set_state(state["dice"])
-        self.random = state["random"]
+        if state["training"] is not None:
+            self.training = self._build()
+            self.training.load_state_dict(state["training"])
+        self.generator.set_state(state["generator"])
+        self.random.load_state_dict(state["random"])
 
-    def _read(self, answers: Iterable[tuple[Any, ...]]) -> list[Invariance]:
-        """Make answers of plain values; there may be none yet."""
+    def _from_plain(self, rows: Iterable[tuple[Any, ...]]) -> list[Invariance]:
+        """Build invariances from plain values; there may be none yet."""
         return [
-            Invariance(transform, status, strength, interval, seeds_agreeing=agree)
-            for transform, (status, strength, interval, agree) in zip(
-                self.transforms, answers, strict=False
+            Invariance(transform, status, strength, interval, seeds_agreeing=agreeing)
+            for transform, (status, strength, interval, agreeing) in zip(
+                self.transforms, rows, strict=False
             )
         ]
 
-    @contextmanager
-    def _global_dice(self) -> Iterator[None]:
-        """Let trunks with dropout have dice of our own, and leave everybody else's alone."""
-        device = self.data.x.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.random.set_rng_state(self.random)
-            yield
-            self.random = torch.random.get_rng_state()
 
-
-def _plain(answers: Iterable[Invariance]) -> list[tuple[Any, ...]]:
-    return [(a.status, a.strength, a.interval, a.seeds_agreeing) for a in answers]
+def _to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
+    return [(row.status, row.strength, row.interval, row.seeds_agreeing) for row in rows]

@@ -1,4 +1,4 @@
-"""The profile: one trunk, every candidate, and for each how far it may go."""
+"""The range search: train one trunk on all transforms, and move the range of each."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,226 +7,217 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet.learn.inputs import Data
-from augnet.learn.measure import READ, Meter
-from augnet.learn.result import Invariance, Row
-from augnet.learn.strengths import dose
+from augnet.learn.borders import is_border
+from augnet.learn.config import LearnConfig
+from augnet.learn.inputs import DEFAULTS, LearnData
+from augnet.learn.measure import Evaluator, Samples
+from augnet.learn.result import Invariance
+from augnet.learn.strengths import apply_at_strength
+from augnet.training import Loop, Row, descend, one_cycle
 from augnet.transforms import Bernoulli, Transform
 from augnet.transforms.base import full_precision, grouped
 from augnet.transforms.noise import permutation, uniform
 
-BATCH = 64
-STEPS = 900
-"""Or ten epochs, if that is more."""
-START = 0.15
-"""Of the limit: where every range begins."""
-GROWTH, SHRINKAGE = 1.4, 1.5
-"""By how much a range may change from one measurement to the next."""
-SETTLED, SETTLING = 0.8, 1.02
-"""After this part of the training, ranges grow by no more than this."""
-MARGIN, INSIDE = 1.15, 0.85
-"""Until then, doses in training go this much beyond the range found so far, unless
-classes meet there: then they stay inside by this much.
-
-Doses that make one class of another teach the trunk to look for traces of the dose itself (a blur,
-an empty margin): then it can tell the label where nobody else could, and the range drifts."""
-ROUNDS = 24
-FEWEST, LEAST, THRIFT = 10, 60, 0.25
-"""Rounds, steps, and the part of the doses of the verdicts, however short the time."""
-DOUBTS = 3
-"""So many measurements in a row must find a coin harmful, and hardly less than before."""
-PART = 0.7
-"""Of the whole work: the rest is the net at the end."""
-CHANGING = (
-    "reach", "margin", "harm", "doubts", "steps", "done", "epoch", "best", "pace",
-    "planned", "rounds", "thrift",
+STATE = (
+    "ranges", "margins", "added", "rejections", "least_error", "timed", "planned", "rounds",
+    "effort",
 )  # fmt: skip
 
 
-class Profile:
-    """Train a trunk on doses of all transforms, one per sample, and measure on samples not fitted."""
+class RangeSearch:
+    """Train a trunk on known strengths, one transform per sample; measure on held-out samples."""
 
     def __init__(
-        self, data: Data, transforms: Sequence[Transform], trunk: nn.Module, generator: Generator
+        self,
+        data: LearnData,
+        transforms: Sequence[Transform],
+        trunk: nn.Module,
+        generator: Generator,
+        config: LearnConfig = DEFAULTS,
     ) -> None:
-        self.data, self.transforms, self.trunk, self.generator = data, transforms, trunk, generator
-        self.reach = [
-            0.0 if isinstance(transform, Bernoulli) else START for transform in transforms
-        ]
-        self.margin = [MARGIN for _ in transforms]
-        self.meter = Meter(data, trunk, generator)
-        self.harm, self.doubts = [1.0 for _ in transforms], [-1 for _ in transforms]
-        self.batch = max(BATCH, 4 * (len(transforms) + 1))
-        self.optimizer = torch.optim.AdamW(trunk.parameters(), lr=3e-3, weight_decay=1e-3)
-        self.steps = self.done = self.epoch = 0
-        self.best = 1.0
-        self.pace, self.planned, self.rounds, self.thrift = 0.0, False, ROUNDS, 1.0
+        self.data, self.transforms, self.trunk = data, transforms, trunk
+        self.generator, self.config = generator, config
+        self.evaluator = Evaluator(data, trunk, generator, config)
+        # No Bernoulli transform is applied before the error without any is measured.
+        self.ranges = [0.0 if isinstance(t, Bernoulli) else config.start for t in transforms]
+        self.rejections = [-1 for _ in transforms]
+        self.margins = [config.margin for _ in transforms]
+        self.added = [1.0 for _ in transforms]
+        self.least_error = 1.0
+        self.timed = self.planned = False
+        self.rounds, self.effort = config.rounds, 1.0
+        self.seconds: float | None = None
+        self.batch_size = max(config.batch_size, 4 * (len(transforms) + 1))
+        self.optimizer = torch.optim.AdamW(
+            trunk.parameters(), lr=config.search_lr, weight_decay=config.weight_decay
+        )
+        self.per_epoch = max(1, len(data.fitted) // self.batch_size)
+        steps = max(config.search_steps, config.search_epochs * self.per_epoch)
+        if config.epochs is not None:
+            steps = config.epochs * self.per_epoch
+        self.loop = Loop(self._batches, self._step, steps=steps, schedule=self._schedule)
 
-    def fit(self, epochs: int | None, seconds: float | None = None) -> Iterator[Row]:
-        """Train from where it stands; give one row per epoch.
+    @property
+    def steps(self) -> int:
+        """How many steps are planned."""
+        assert self.loop.steps is not None
+        return self.loop.steps
 
-        `seconds` are for the training and for `verdicts`. How many steps fit in is planned twice:
-        when the pace of steps is known, and when that of readings is.
+    def fit(self, seconds: float | None = None) -> Iterator[Row]:
+        """Train from the current state; yield one row per epoch.
+
+        `seconds` are for the training and for `evaluate`. How many steps fit is planned twice: when
+        the time of a step is known, and when that of a measurement is.
         """
-        fitted = self.data.fitted
-        per_epoch = max(1, len(fitted) // self.batch)
-        if not self.steps:
-            self.steps = max(STEPS, 10 * per_epoch) if epochs is None else epochs * per_epoch
-        begun, before = time.monotonic(), self.done
+        self.seconds = seconds
         self.trunk.train()
-        while self.done < self.steps:
-            self.epoch += 1
-            total = fitted.new_zeros((), dtype=self.data.x.dtype)
-            for rows in self._shuffled(fitted).split(self.batch)[:per_epoch]:
-                if seconds is not None and self.done == 20 > before:
-                    self.pace = (time.monotonic() - begun) / (20 - before)
-                    self.steps = max(LEAST, int(seconds / (1.3 * self.pace)))
-                one_cycle(self.optimizer, 3e-3, self.done / self.steps)
-                loss = self._loss(rows)
-                self.optimizer.zero_grad()
-                loss.backward()
-                self.optimizer.step()
-                total += loss.detach() / per_epoch
-                self.done += 1
-                done, steps = self.done, self.steps
-                if done % max(1, steps // self.rounds) == 0 and done > steps // 12:
-                    asked = time.monotonic()
-                    self.best = self._widen(self.best, growing=done < SETTLED * steps)
-                    if seconds is not None and self.pace and not self.planned:
-                        self._plan(seconds, time.monotonic() - asked)
-                if done >= steps:
-                    break
-            row: Row = {"phase": "profile", "epoch": self.epoch, "loss": total.item()}
-            row["done"] = PART * min(1.0, self.done / self.steps)
-            for transform, reach in zip(self.transforms, self.reach, strict=True):
-                row[transform.name] = float(transform.strength(reach))
-            yield row
+        for row in self.loop:
+            yield {
+                "phase": "ranges",
+                **row,
+                "done": self.config.search_fraction * self.loop.progress,
+                "transforms": [
+                    {"name": transform.name, "strength": float(transform.strength(fraction))}
+                    for transform, fraction in zip(self.transforms, self.ranges, strict=True)
+                ],
+            }
 
-    def _plan(self, seconds: float, reading: float) -> None:
-        """Share out the time, now that it is known what a reading of all transforms takes.
-
-        The verdicts get a third at most, and readings half of what is left, if that is enough for
-        either: else there are fewer doses, or fewer rounds. The rest is for steps.
-        """
-        left = seconds - self.done * self.pace - reading
-        verdicts = self.meter.work * reading
-        self.thrift = min(1.0, max(THRIFT, left / 3 / verdicts))
-        left -= self.thrift * verdicts
-        self.rounds = min(ROUNDS, max(FEWEST, int(left / 2 / reading)))
-        self.steps = max(LEAST, self.done + int((left - self.rounds * reading) / self.pace))
-        self.planned = True
+    def evaluate(self) -> list[Invariance]:
+        """Measure all transforms once more, precisely."""
+        return self.evaluator.evaluate(self.transforms, self.ranges, self.effort)
 
     def state_dict(self) -> dict[str, Any]:
-        """Give all that changes in training, the trunk and the dice apart."""
+        """Return all that changes in training, except the trunk and the generator."""
         return {
             "optimizer": self.optimizer.state_dict(),
-            **{name: getattr(self, name) for name in CHANGING},
+            "loop": self.loop.state_dict(),
+            **{name: getattr(self, name) for name in STATE},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up the training where another left it."""
+        """Continue where another search with the same arguments was left."""
         self.optimizer.load_state_dict(state["optimizer"])
-        for name in CHANGING:
+        self.loop.load_state_dict(state["loop"])
+        for name in STATE:
             setattr(self, name, state[name])
 
-    def _shuffled(self, rows: Tensor) -> Tensor:
-        return rows[permutation(self.data.x, len(rows), self.generator)]
+    def _batches(self) -> Sequence[Tensor]:
+        rows = self.data.fitted
+        order = rows[permutation(self.data.x, len(rows), self.generator)]
+        return order.split(self.batch_size)[: self.per_epoch]
+
+    def _schedule(self, progress: float) -> None:
+        if self.seconds is not None and self.loop.pace and not self.timed:
+            fitting = int(self.seconds / (self.config.timed_margin * self.loop.pace))
+            self.loop.steps = max(self.config.min_steps, fitting)
+            self.timed = True
+        one_cycle(self.optimizer, self.config.search_lr, self.loop.progress)
+
+    def _step(self, rows: Tensor) -> dict[str, Tensor]:
+        loss = self._loss(rows)
+        descend(self.optimizer, loss)
+        done, steps = self.loop.done + 1, self.steps
+        if done % max(1, steps // self.rounds) == 0 and done > steps // 12:
+            started = time.monotonic()
+            self._move_ranges(growing=done < self.config.settled * steps)
+            if self.timed and not self.planned:
+                self._plan(done, time.monotonic() - started)
+        return {"loss": loss.detach()}
+
+    def _plan(self, done: int, measuring: float) -> None:
+        """Divide the time, now that the time of a measurement is known.
+
+        The final measurements get a third at most, and measurements of the search half of the
+        rest, if that is enough for either; else there are fewer strengths, or fewer rounds.
+        Steps get what is left.
+        """
+        assert self.seconds is not None
+        config, pace = self.config, self.loop.pace
+        left = self.seconds - done * pace - measuring
+        final = self.evaluator.final_cost * measuring
+        self.effort = min(1.0, max(config.min_effort, left / 3 / final))
+        left -= self.effort * final
+        self.rounds = min(config.rounds, max(config.min_rounds, int(left / 2 / measuring)))
+        more = int((left - self.rounds * measuring) / pace)
+        self.loop.steps = max(config.min_steps, done + more)
+        self.planned = True
 
     def _loss(self, rows: Tensor) -> Tensor:
-        """Give each sample one transform, or none, at a dose of its own, and compare with its label."""
+        """Apply one transform or none to each sample, at its own strength; compare with labels."""
         x, y = self.data.x[rows], self.data.y[rows]
         count = len(self.transforms) + 1
-        # Where there are fewer samples than transforms, transforms take turns.
-        turn = self.done * len(x) if len(x) < count else 0
+        # If there are fewer samples than transforms, transforms take turns.
+        turn = self.loop.done * len(x) if len(x) < count else 0
         choice = (permutation(x, len(x), self.generator) + turn) % count
         groups, _ = grouped(choice, count)
         views = [x[groups[0]]]
         with full_precision(x):
-            for transform, reach, margin, mine in zip(
-                self.transforms, self.reach, self.margin, groups[1:], strict=True
+            for transform, fraction, margin, mine in zip(
+                self.transforms, self.ranges, self.margins, groups[1:], strict=True
             ):
                 u = uniform(x, mine.shape, self.generator)
-                parts = u * min(1.0, margin * reach)
+                fractions = u * min(1.0, margin * fraction)
                 if isinstance(transform, Bernoulli):
-                    parts = (u < 0.5 * reach).to(x)
-                views.append(
-                    dose(transform, x[mine], parts, self.generator) if len(mine) else x[mine]
-                )
+                    fractions = (u < 0.5 * fraction).to(x)
+                view = x[mine]
+                if len(mine):
+                    view = apply_at_strength(transform, view, fractions, self.generator)
+                views.append(view)
         output, target = self.trunk(torch.cat(views)), y[torch.cat(groups)]
         return self.data.loss(output, target)
 
-    def _widen(self, best: float, growing: bool) -> float:
-        """Move every range to where the error begins to rise.
-
-        Where a class becomes another, that is a border, and no dose beyond it is trained on.
-        Any other rise may be a guess of a trunk that never saw such doses: while ranges grow, it
-        counts only among doses that were trained on.
-        """
-        x, y = self.meter.held_out(READ)
-        before = self.meter.errors(x, y)
-        base = float(before[0].mean())
+    def _move_ranges(self, growing: bool) -> None:
+        """Move every range to where the error starts to rise, if the error is not too high."""
+        samples = self.evaluator.sample_held_out()
+        base = float(samples.errors.mean())
+        least = self.least_error
         for index, transform in enumerate(self.transforms):
             if isinstance(transform, Bernoulli):
-                self._doubt(index, self.meter.toss(transform, x, y, before) + max(0.0, base - best))
-        if base > best + 0.1 and base > 2 * best:  # a bad moment to ask
-            return best
-        for index, transform in enumerate(self.transforms):
-            if isinstance(transform, Bernoulli):
-                continue
-            reach = self.reach[index]
-            readings = self.meter.zoom(transform, x, y, before, 2 * reach, 8, 2)
-            border = self.meter.meet(transform, reach, x, y, readings)
-            guess = growing and not border
-            window = min(1.0, self.margin[index] * reach)
-            if guess and readings.window > window:
-                readings = self.meter.zoom(transform, x, y, before, window, 8, 2)
-            ramp = readings.pooled(torch.ones_like(before[0])[None])
-            found = ramp.reaches(self.meter.tolerance).item()
-            if found < 1 and not guess:
-                found = max(ramp.onset.item(), 0.005)
-            growth = GROWTH if growing else SETTLING
-            self.reach[index] = min(max(found, reach / SHRINKAGE), reach * growth, 1.0)
-            self.margin[index] = INSIDE if border else MARGIN if growing else 1.0
-        return min(best, base)
-
-    def _doubt(self, index: int, added: Tensor) -> None:
-        """Toss a coin no more if heads go on adding to the least error there was.
-
-        Else the trunk would learn by heart what contradicts itself, and the rest would suffer. No
-        coin is tossed before the first measurement, which says what the error is without any.
-        """
-        if self.doubts[index] < 0:
-            self.reach[index], self.doubts[index] = 1.0, 0
+                added = self.evaluator.added_error(transform, samples)
+                self._count_rejection(index, added + max(0.0, base - least))
+        if base > least + 0.1 and base > 2 * least:
             return
-        harm = float(self.meter.harm(added, torch.ones_like(added)[None]))
-        stuck = harm > max(self.meter.coin, 0.8 * self.harm[index])
-        self.doubts[index] = self.doubts[index] + 1 if stuck else 0
-        self.harm[index] = harm
-        if self.doubts[index] >= DOUBTS:
-            self.reach[index] = 0.0
+        for index, transform in enumerate(self.transforms):
+            if not isinstance(transform, Bernoulli):
+                self._move_range(index, samples, growing)
+        self.least_error = min(least, base)
 
-    def verdicts(self) -> list[Invariance]:
-        """Measure all transforms once more, with care."""
-        return self.meter.verdicts(self.transforms, self.reach, self.thrift)
+    def _move_range(self, index: int, samples: Samples, growing: bool) -> None:
+        """Move a range to where the error starts to rise.
 
+        At a border, a class becomes another, and training stays within it. Any other rise may be a
+        guess of a trunk that was not trained on such strengths: while ranges grow, it counts only
+        at strengths that were trained on.
+        """
+        transform, fraction = self.transforms[index], self.ranges[index]
+        config, count = self.config, self.config.round_strengths
+        curve = self.evaluator.measure_onset(transform, samples, 2 * fraction, count, 2)
+        border = is_border(self.evaluator, transform, fraction, samples, curve)
+        guess = growing and not border
+        window = min(1.0, self.margins[index] * fraction)
+        if guess and curve.window > window:
+            curve = self.evaluator.measure_onset(transform, samples, window, count, 2)
+        ramp = curve.fit(samples.equal_weights)
+        end = ramp.reaches(self.evaluator.tolerance).item()
+        if end < 1 and not guess:
+            end = max(ramp.onset.item(), 0.005)
+        growth = config.growth if growing else config.settled_growth
+        self.ranges[index] = min(max(end, fraction / config.shrinkage), fraction * growth, 1.0)
+        self.margins[index] = config.border_margin if border else config.margin if growing else 1.0
 
-class Clock:
-    """Find out how many steps fit into some time, once a few of them are done."""
+    def _count_rejection(self, index: int, added: Tensor) -> None:
+        """Stop applying a Bernoulli transform if it keeps adding to the least error measured.
 
-    def __init__(self, done: int) -> None:
-        self.begun, self.before = time.monotonic(), done
-
-    def steps(self, done: int, planned: int, seconds: float | None) -> int:
-        """Give the number of steps: what was planned, or what there is time for."""
-        if seconds is None or done != 10 or self.before:
-            return planned
-        pace = (time.monotonic() - self.begun) / done
-        return min(planned, max(2 * done, int(seconds / (1.2 * pace))))
-
-
-def one_cycle(optimizer: torch.optim.Optimizer, peak: float, progress: float) -> None:
-    """Warm up over a tenth, then follow half a cosine down to nothing."""
-    warm = min(1.0, progress / 0.1 + 0.05)
-    cool = 0.5 * (1 + torch.cos(torch.tensor(torch.pi * max(0.0, progress - 0.1) / 0.9))).item()
-    for group in optimizer.param_groups:
-        group["lr"] = peak * warm * max(cool, 1e-3)
+        Otherwise the trunk would memorize contradictory labels, and all transforms would be
+        measured less well. The first measurement gives the error without any of them.
+        """
+        if self.rejections[index] < 0:
+            self.ranges[index], self.rejections[index] = 1.0, 0
+            return
+        mean = float(self.evaluator.mean_added(added, torch.ones_like(added)[None]))
+        remains = self.config.persistence * self.added[index]
+        rejected = mean > max(self.evaluator.bernoulli, remains)
+        self.rejections[index] = self.rejections[index] + 1 if rejected else 0
+        self.added[index] = mean
+        if self.rejections[index] >= self.config.rejections:
+            self.ranges[index] = 0.0

@@ -1,22 +1,23 @@
-"""The result of `learn`: one invariance per transform, and a network."""
+"""The result of `learn`."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from math import log
+from typing import Literal, TypeAlias
 
 from augnet.net import AugNet
-from augnet.transforms import Bernoulli, Transform
+from augnet.training import Row
+from augnet.transforms import Bernoulli, Multiplicative, Transform
 
 Status: TypeAlias = Literal["not_invariant", "bounded", "reached_limit", "unclear"]
-Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Invariance:
-    """How far a transform may go before the label is lost.
+    """Up to which strength a transform preserves the label.
 
-    `not_invariant`: not at all; `bounded`: up to `strength`; `reached_limit`: up to the limit of
-    the transform, where the search ended; `unclear` is reserved. `interval` contains the strength
-    with a confidence of 90 %.
+    `not_invariant`: at no strength; `bounded`: up to `strength`; `reached_limit`: up to the limit
+    of the transform, where the search ends. `interval` holds the strength with a confidence of
+    90 %.
     """
 
     transform: Transform
@@ -29,28 +30,44 @@ class Invariance:
     """How many seeds have this status, of how many."""
 
     @property
+    def kept(self) -> bool:
+        """Whether the transform preserves the label at some strength."""
+        return self.status in ("bounded", "reached_limit")
+
+    @property
     def unit(self) -> str:
         """The unit of `strength` and `interval`."""
         return self.transform.unit
 
+    @property
+    def magnitude(self) -> float:
+        """The magnitude at which the transform has this strength."""
+        if isinstance(self.transform, Multiplicative):
+            return min(1.0, log(self.strength) / log(self.transform.limit))
+        return min(1.0, self.strength / self.transform.limit)
+
     def __str__(self) -> str:
-        status = self.status.replace("_", " ")
-        weight = "" if self.weight is None else f" (weight {self.weight:.2f})"
-        if self.seeds_agreeing[1] > 1:
-            weight += f", {self.seeds_agreeing[0]} of {self.seeds_agreeing[1]} seeds"
-        if self.status == "not_invariant":
-            return f"{self.transform.name}: {status}{weight}"
+        text = f"{self.transform.name}: {self.status.replace('_', ' ')}"
+        if self.kept:
+            text += f", {self._describe_strength()}"
+        if self.weight is not None:
+            text += f" (weight {self.weight:.2f})"
+        agreeing, seeds = self.seeds_agreeing
+        return text if seeds == 1 else f"{text}, {agreeing} of {seeds} seeds"
+
+    def _describe_strength(self) -> str:
+        if isinstance(self.transform, Bernoulli):
+            return f"with probability {self.strength:.2f}"
         low, high = (f"{end:.3g}" for end in self.interval)
-        strength = f"{self.transform.reach}{self.strength:.3g} {self.unit}"
         if self.unit == "probability":
-            strength = f"probability {self.strength:.2f}"
-        interval = "" if isinstance(self.transform, Bernoulli) else f" ({low} to {high})"
-        return f"{self.transform.name}: {status}, {strength}{interval}{weight}"
+            return f"probability {self.strength:.2f} ({low} to {high})"
+        prefix = self.transform.reach or "up to "
+        return f"{prefix}{self.strength:.3g} {self.unit} ({low} to {high})"
 
 
 @dataclass(frozen=True)
 class InvarianceResult:
-    """One invariance per transform, and a network that has them built in."""
+    """One `Invariance` per transform, and a network that has these invariances built in."""
 
     invariances: tuple[Invariance, ...]
     net: AugNet

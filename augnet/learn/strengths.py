@@ -1,4 +1,4 @@
-"""The dose: a transform at a known part of its limit."""
+"""Apply a transform at a known fraction of its limit."""
 
 import torch
 from torch import Generator, Tensor
@@ -7,29 +7,30 @@ from augnet.transforms import Bernoulli, Signed, Transform, Unsigned, spread
 from augnet.transforms.noise import uniform
 
 
-def dose(
+def apply_at_strength(
     transform: Transform,
     x: Tensor,
-    parts: Tensor,
+    fractions: Tensor,
     generator: Generator,
     signs: Tensor | None = None,
 ) -> Tensor:
-    """Transform each sample at its own part (B,) of the limit, exactly.
+    """Transform each sample at its own fraction (B,) of the limit, exactly.
 
-    A ranged transform goes that far in one direction, drawn evenly unless `signs` gives it; a coin shows
-    heads for every part above 0; a transform with noise of its own takes the part as its magnitude.
+    A ranged transform has this strength in one direction, drawn uniformly unless `signs` gives it.
+    A Bernoulli transform is applied for every fraction above 0. A transform with other random
+    params takes the fraction as its magnitude.
     """
     if isinstance(transform, Bernoulli):
-        return torch.where(spread(parts > 0, x), transform.apply(x), x)
+        return torch.where(spread(fractions > 0, x), transform.apply(x), x)
     noise = transform.sample(x, generator)
     if isinstance(transform, Signed):
         noise = torch.where(noise < 0, -1.0, 1.0).to(x) if signs is None else signs
     elif isinstance(transform, Unsigned):
         noise = torch.ones_like(noise)
-    return transform.replay(x, parts, noise)
+    return transform.replay(x, fractions, noise)
 
 
-def ladders(like: Tensor, count: int, steps: int, generator: Generator) -> Tensor:
-    """Draw numbers in [0, 1) for `count` samples: one from each of `steps` even steps, rising."""
-    rungs = torch.arange(steps, dtype=like.dtype, device=like.device)
-    return (rungs + uniform(like, (count, steps), generator)) / steps
+def stratified_strengths(like: Tensor, count: int, strata: int, generator: Generator) -> Tensor:
+    """Draw rising numbers in [0, 1) for `count` samples: one from each of `strata` intervals."""
+    lower = torch.arange(strata, dtype=like.dtype, device=like.device)
+    return (lower + uniform(like, (count, strata), generator)) / strata

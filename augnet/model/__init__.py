@@ -22,7 +22,7 @@ from augnet.model import file
 from augnet.model.file import ModelError, read_header
 from augnet.model.header import Header, InvarianceRecord, Net, build_augment, describe_layers
 from augnet.net import AugNet, Prediction
-from augnet.trunks.named import TRUNKS
+from augnet.trunks import TRUNKS, build_trunk
 
 __all__ = [
     "Header",
@@ -163,7 +163,7 @@ def _build(header: Header, trunk: nn.Module | None) -> AugNet:
     if trunk is None:  # on the meta device, as a damaged shape may need any amount of memory
         outputs = len(header.classes) or max(1, torch.Size(header.values or ()).numel())
         with torch.device("meta"):
-            trunk = TRUNKS[header.trunk](header.shape, outputs)
+            trunk = build_trunk(header.trunk, header.shape, outputs)
     if header.values is not None and not isinstance(trunk, Scaled):
         trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
     options = header.net

@@ -119,9 +119,10 @@ def _check_regularizer(config: Config, augment: object) -> None:
 
 def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **extra: Any) -> Any:
     """Call an entry of a registry with the arguments in a config."""
-    if spec.name not in registry:
+    name = spec.name if spec.name in registry else spec.name.replace("-", "_")
+    if name not in registry:
         raise ConfigError(f"unknown {kind} {spec.name!r}{nearest(spec.name, registry)}")
-    factory = registry[spec.name]
+    factory = registry[name]
     known = [name for name in inspect.signature(factory).parameters if name not in extra]
     for key in spec.arguments:
         if key not in known:

@@ -1,18 +1,24 @@
-"""2 TRUNK: any `nn.Module` can stand here; these are the paper's own."""
+"""Trunks: the networks of this project, and the registry of their names.
 
-from torch import nn
+Any `nn.Module` can be a trunk. To add one here, write a file, register it with `register_trunk`,
+and import it below.
+"""
 
 from augnet.trunks.mario import MarioCNN
+from augnet.trunks.registry import TRUNKS, build_trunk, register_trunk
 from augnet.trunks.resnet import PreActResNet18
 from augnet.trunks.sinusoids import MLP, SinusoidCNN
 from augnet.trunks.sleep import ChambonNet
+from augnet.trunks.small import default_trunk
 
-__all__ = ["MLP", "TRUNKS", "ChambonNet", "MarioCNN", "PreActResNet18", "SinusoidCNN"]
-
-TRUNKS: dict[str, type[nn.Module]] = {
-    "chambon": ChambonNet,
-    "mario-cnn": MarioCNN,
-    "mlp": MLP,
-    "preact-resnet18": PreActResNet18,
-    "sinusoid-cnn": SinusoidCNN,
-}
+__all__ = [
+    "MLP",
+    "TRUNKS",
+    "ChambonNet",
+    "MarioCNN",
+    "PreActResNet18",
+    "SinusoidCNN",
+    "build_trunk",
+    "register_trunk",
+    "default_trunk",
+]

@@ -1,6 +1,10 @@
 """The convolutional network of the Mario-Iggy experiment (table A.1)."""
 
+from typing import Any
+
 from torch import nn
+
+from augnet.trunks.registry import Shape, expect, register_trunk
 
 
 def conv_block(inputs: int, outputs: int) -> list[nn.Module]:
@@ -8,6 +12,14 @@ def conv_block(inputs: int, outputs: int) -> list[nn.Module]:
     return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
 
 
+def derive(shape: Shape, outputs: int) -> dict[str, Any]:
+    """Return the arguments for images whose sides are pooled to 4 pixels."""
+    fits = len(shape) == 3 and all(side // 8 == 4 for side in shape[1:])
+    expect("mario_cnn", fits, "images (C, H, W) of about 32×32 pixels", shape)
+    return {"classes": outputs, "channels": shape[0]}
+
+
+@register_trunk("mario_cnn", derive)
 class MarioCNN(nn.Sequential):
     """Four convolutions of 32, 64, 128 and 256 filters and a linear layer, for 32×32 images."""
 

@@ -1,16 +1,18 @@
 """The pre-activation ResNet-18 of the CIFAR-10 experiment (He et al. 2016b)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from augnet.trunks.registry import Shape, expect, register_trunk
 from augnet.validation import count
 
 
 class Standardize(nn.Module):
-    """Center and scale channels: after augmentation, which wants pixels in [0, 1]."""
+    """Center and scale channels: after augmentation, which needs pixels in [0, 1]."""
 
     mean: Tensor
     std: Tensor
@@ -44,6 +46,13 @@ class PreActBlock(nn.Module):
         return self.conv2(F.relu(self.norm2(self.conv1(active)))) + shortcut
 
 
+def derive(shape: Shape, outputs: int) -> dict[str, Any]:
+    """Return the arguments for images of any size."""
+    expect("resnet18", len(shape) == 3, "images (C, H, W)", shape)
+    return {"classes": outputs, "channels": shape[0]}
+
+
+@register_trunk("resnet18", derive)
 class PreActResNet18(nn.Sequential):
     """Eight pre-activation blocks in four stages, of 64, 128, 256 and 512 filters for width 64.
 

@@ -1,10 +1,27 @@
 """The networks of the sinusoids (table A.2) and of the capacity study (section 4.3)."""
 
 from itertools import pairwise
+from math import prod
+from typing import Any
 
 from torch import nn
 
+from augnet.trunks.registry import Shape, expect, register_trunk
 
+
+def derive_cnn(shape: Shape, outputs: int) -> dict[str, Any]:
+    """Return the arguments of SinusoidCNN for signals."""
+    fits = len(shape) == 2 and shape[1] >= 6
+    expect("sinusoid_cnn", fits, "signals (C, T) of at least 6 samples", shape)
+    return {"classes": outputs, "channels": shape[0]}
+
+
+def derive_mlp(shape: Shape, outputs: int) -> dict[str, Any]:
+    """Return the arguments of MLP for samples of any shape."""
+    return {"inputs": prod(shape), "neurons": 128, "layers": 2, "classes": outputs}
+
+
+@register_trunk("sinusoid_cnn", derive_cnn)
 class SinusoidCNN(nn.Sequential):
     """Two convolutions and a linear layer on the mean over time, for signals (B, C, T).
 
@@ -29,6 +46,7 @@ class SinusoidCNN(nn.Sequential):
         )
 
 
+@register_trunk("mlp", derive_mlp)
 class MLP(nn.Sequential):
     """A perceptron of `layers` hidden layers of `neurons` each, on inputs of any shape."""
 

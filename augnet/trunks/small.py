@@ -1,14 +1,18 @@
-"""Small networks for inputs of any shape, where the user gives none."""
+"""Small networks for samples of any shape: the default trunk."""
+
+import math
 
 import torch
 from torch import Tensor, nn
 
+from augnet.trunks.registry import register_trunk
 
+
+@register_trunk("small")
 def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.Module:
     """Build a network for samples of a shape: images (C, H, W), signals (C, T), or values.
 
-    Neither is blind to place: the last features keep a coarse grid, because a class may be decided
-    by where something is.
+    The last features keep a coarse grid, because a class may depend on the place of something.
     """
     if len(shape) == 3 and min(shape[1:]) >= 8:
         return nn.Sequential(
@@ -29,12 +33,9 @@ def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.M
         )
     if len(shape) == 2 and shape[1] >= 32:
         return SignalNet(*shape, outputs, width)
-    inputs = 1
-    for size in shape:
-        inputs *= size
     return nn.Sequential(
         nn.Flatten(),
-        nn.Linear(inputs, 8 * width),
+        nn.Linear(math.prod(shape), 8 * width),
         nn.ReLU(),
         nn.Linear(8 * width, 8 * width),
         nn.ReLU(),
@@ -43,7 +44,7 @@ def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.M
 
 
 class SignalNet(nn.Module):
-    """Filters, what they pass as shapes and as power, each in four parts of the time."""
+    """Filters, followed by shapes and power of their outputs, each in four parts of the time."""
 
     def __init__(self, channels: int, times: int, outputs: int, width: int = 16) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ from augnet.export.frozen import FixedParamsModel
 from augnet.learn.inputs import Scaled
 from augnet.model import Model, ModelError, save
 from augnet.transforms import COLOR_IMAGES, IMAGES
-from augnet.trunks.named import TRUNKS
+from augnet.trunks import build_trunk
 
 runtime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -35,7 +35,7 @@ def made(kind, *layers, classes=("a", "b", "c"), trunk="small", sampling="indepe
     shape = SHAPES[kind]
     center, scale = ((0.0,), (255.0,)) if kind == "images" else ((30.0,), (2.5,))
     spec = InputSpec(kind=kind, shape=shape, center=center, scale=scale, sfreq=SFREQ)
-    built = TRUNKS[trunk](shape, len(classes) or 1)
+    built = build_trunk(trunk, shape, len(classes) or 1)
     for part in built.modules():
         if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):  # as if it had been trained
             part.running_mean.normal_(0, 0.1)

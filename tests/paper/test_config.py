@@ -12,7 +12,7 @@ section = "s"
 question = "q"
 data = { name = "sinusoids" }
 augment = { name = "none" }
-trunk = { name = "sinusoid-cnn" }
+trunk = { name = "sinusoid_cnn" }
 train = { epochs = 1, batch_size = 8 }
 [variants.only]
 """
@@ -87,7 +87,7 @@ def test_changes_are_toml_or_else_strings():
         ),
         ({"train.optimizer": "lion"}, "train.optimizer: Input should be 'adam', 'adamw' or 'sgd'"),
         ({"data.name": "sinusoid"}, "unknown data 'sinusoid': did you mean 'sinusoids'?"),
-        ({"trunk.widht": 3}, "unknown key 'trunk.widht' for sinusoid-cnn: did you mean 'width'?"),
+        ({"trunk.widht": 3}, "unknown key 'trunk.widht' for sinusoid_cnn: did you mean 'width'?"),
         ({"augment.name": "layer"}, "unknown augment 'layer': did you mean 'layers'?"),
         ({"augment": {"name": "layers", "layers": [["rotat"]]}}, "did you mean 'rotate'?"),
         (

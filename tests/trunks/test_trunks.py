@@ -1,4 +1,4 @@
-"""The paper's trunks: numbers of parameters and output shapes, from its tables."""
+"""Trunks have the parameters and output shapes of the paper's tables; one registry knows all."""
 
 from itertools import pairwise
 
@@ -6,7 +6,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from augnet.trunks import MLP, ChambonNet, MarioCNN, PreActResNet18, SinusoidCNN
+from augnet.trunks import (
+    MLP,
+    TRUNKS,
+    ChambonNet,
+    MarioCNN,
+    PreActResNet18,
+    SinusoidCNN,
+    build_trunk,
+    register_trunk,
+)
 from augnet.trunks.sleep import PooledConv
 
 
@@ -129,3 +138,75 @@ def test_trunks_learn():
     ]:
         net(torch.randn(shape)).square().sum().backward()
         assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
+
+
+# The registry
+
+FITTING = {
+    "small": (3, 16, 16),
+    "resnet18": (1, 12, 20),
+    "chambon": (2, 512),
+    "mario_cnn": (3, 32, 32),
+    "mlp": (2, 3, 4),
+    "sinusoid_cnn": (2, 100),
+}
+EXPLICIT = {
+    "small": {"shape": [3, 16, 16], "outputs": 7},
+    "resnet18": {"classes": 7, "channels": 1, "width": 2},
+    "chambon": {"channels": 2, "times": 512, "classes": 7},
+    "mario_cnn": {"classes": 7},
+    "mlp": {"inputs": 24, "neurons": 2, "layers": 1, "classes": 7},
+    "sinusoid_cnn": {"classes": 7, "channels": 2},
+}
+
+
+@pytest.mark.parametrize("name", TRUNKS)
+def test_every_trunk_is_built_for_a_shape_and_from_explicit_arguments(name):
+    x = torch.rand(2, *FITTING[name])
+    assert build_trunk(name, FITTING[name], 7)(x).shape == (2, 7)
+    assert TRUNKS[name](**EXPLICIT[name])(x).shape == (2, 7)
+
+
+def test_arguments_replace_those_that_follow_from_the_shape():
+    assert count(build_trunk("resnet18", (3, 8, 8), 2, width=4)) < 1e5
+    assert count(build_trunk("mlp", (4,), 3, neurons=2, layers=1)) == 5 * 2 + 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("resnet18", (3, 32)), ("mario_cnn", (3, 64, 64)), ("mario_cnn", (5,)),
+     ("chambon", (2, 200)), ("sinusoid_cnn", (3, 8, 8))],
+)  # fmt: skip
+def test_shapes_that_do_not_fit_are_refused(name, shape):
+    with pytest.raises(ValueError, match=f"{name} takes .*; these samples are .*: try 'small'"):
+        build_trunk(name, shape, 2)
+
+
+def test_names_may_have_hyphens_and_unknown_ones_are_refused():
+    assert isinstance(build_trunk("mario-cnn", (3, 32, 32), 4), MarioCNN)
+    with pytest.raises(ValueError, match="unknown trunk 'resnet81': did you mean 'resnet18'"):
+        build_trunk("resnet81", (3, 32, 32), 4)
+
+
+def test_a_class_of_another_module_is_imported():
+    assert isinstance(build_trunk("augnet.trunks.small:default_trunk", (5,), 2), torch.nn.Module)
+    assert isinstance(build_trunk("torch.nn:Identity", (5,), 2, unused=1), torch.nn.Identity)
+    with pytest.raises(ValueError, match=r"cannot be imported .*PYTHONPATH"):
+        build_trunk("nowhere:Net", (5,), 2)
+    with pytest.raises(ValueError, match=r"builds a Formatter, not an nn\.Module"):
+        build_trunk("string:Formatter", (5,), 2)
+
+
+def test_a_trunk_is_registered_once(monkeypatch):
+    monkeypatch.setitem(TRUNKS, "flat", None)  # removed after the test
+    del TRUNKS["flat"]
+
+    @register_trunk("flat")
+    def flat(shape, outputs):
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(outputs))
+
+    assert build_trunk("flat", (2, 3), 4)(torch.rand(5, 2, 3)).shape == (5, 4)
+    with pytest.raises(ValueError, match="'mlp' is registered already"):
+        register_trunk("mlp")(MLP)
+    with pytest.raises(ValueError, match="snake_case; got 'my-net'"):
+        register_trunk("my-net")(MLP)

@@ -27,7 +27,6 @@ Out = Annotated[Path, typer.Option(help="The directory of the model, the page an
 def learn(data: Data, out: Out, **options: Any) -> None:
     """Learn to which transforms the labels of your data are invariant, and how far."""
     from augnet.app.job import Job
-    from augnet.learn.inputs import budget
     from augnet.model import read_header
 
     with report_errors(*USER_ERRORS):
@@ -36,7 +35,6 @@ def learn(data: Data, out: Out, **options: Any) -> None:
             for name, value in options.items()
         }
         settings = Settings.of(str(data), **parsed)
-        budget(settings.learn.budget)  # refused before the data is read
         job = Job(settings, out)
         split = job.read()
         with job.open():

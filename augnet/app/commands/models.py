@@ -18,13 +18,13 @@ TrunkOption = Annotated[
 
 def _load(path: Path, trunk: str | None) -> Model:
     from augnet.model import load, read_header
-    from augnet.trunks.named import trunk as build
+    from augnet.trunks import build_trunk
 
     if trunk is None:
         return load(path)
     header = read_header(path)
     outputs = len(header.classes) or math.prod(header.values or ())
-    return load(path, build(trunk, header.shape, outputs))
+    return load(path, build_trunk(trunk, header.shape, outputs))
 
 
 def predict(

@@ -87,7 +87,12 @@ class Task:
         with torch.random.fork_rng():
             net = self.net(augment, seed)
             trainer = Trainer(
-                net, with_one_test_sample(splits), self.training, Regularization(), seed, self.fabric
+                net,
+                with_one_test_sample(splits),
+                self.training,
+                Regularization(),
+                seed,
+                self.fabric,
             )
             for epoch, row in enumerate(trainer):
                 self.passes += len(splits.train.y)

@@ -133,7 +133,7 @@ section = "s"
 question = "q"
 data = { name = "sinusoids" }
 augment = { name = "none" }
-trunk = { name = "sinusoid-cnn" }
+trunk = { name = "sinusoid_cnn" }
 train = { epochs = 1, batch_size = 8 }
 [variants.one-layer]
 [variants.two-layers]
