@@ -71,7 +71,7 @@ def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | Non
     if x.shape[0] == 1:
         return torch.zeros_like(layer.logits)
     views = [
-        transform.view(x, magnitude, generator)
+        transform.apply(x, magnitude, transform.sample_params(x.shape, x, generator))
         for transform, magnitude in zip(layer.transforms, layer.magnitudes, strict=True)
     ]
     others = x[derangement(x, len(x), generator)]
@@ -126,11 +126,12 @@ def _travelled(layers: list[AugmentationLayer], x: Tensor, generator: Generator 
         transforms = zip(layer.transforms, layer.weights, layer.magnitudes, strict=True)
         for transform, weight, magnitude in transforms:
             if isinstance(transform, Bernoulli):
-                moved = transform.strength(magnitude) * _distance(transform.apply(x), x)
+                moved = transform.strength(magnitude) * _distance(transform.transform(x), x)
             else:
                 # At rest a distance has no gradient: there it is that of a small step.
                 stirred = magnitude + (AT_REST - magnitude.detach()).clamp(min=0)
-                moved = _distance(transform.view(x, stirred, generator), x)
+                params = transform.sample_params(x.shape, x, generator)
+                moved = _distance(transform.apply(x, stirred, params), x)
             total = total + weight * moved
         travelled.append(total)
     return torch.stack(travelled) / apart.clamp(min=1e-6)

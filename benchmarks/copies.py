@@ -129,8 +129,8 @@ def folded(
     models = {
         "the trunk": net.trunk,
         "AugNet, C = 20": net,
-        "folded": net.fold(train_on, 20, lr, 32),
-        "folded into a larger net": net.fold(train_on, 20, 1e-2, 32, larger()),
+        "folded": net.distill(train_on, 20, lr, 32),
+        "folded into a larger net": net.distill(train_on, 20, 1e-2, 32, larger()),
     }
     rows = []
     for name, model in models.items():
@@ -171,7 +171,7 @@ def answers(net: AugNet, data: Splits, true: dict, points: int = 401, most: int 
     (transform,) = build_transforms(true)
     x = data.test.x[:most]
     strengths = transform.strength(torch.linspace(-1, 1, points))
-    answer = torch.stack([net.trunk(transform.apply(x, s.expand(len(x)))) for s in strengths])
+    answer = torch.stack([net.trunk(transform.transform(x, s.expand(len(x)))) for s in strengths])
     answer = answer - answer.mean(0)
     power = torch.fft.rfft(answer, dim=0).abs().square().mean((1, 2))
     below = power.cumsum(0) / power.sum()

@@ -26,7 +26,7 @@ class Drift(Signed):
     unit: ClassVar[str] = "units over the window"
     domain: ClassVar[Domain] = SIGNALS
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Add one line per sample, each of its own slope."""
         line = torch.linspace(-0.5, 0.5, x.shape[-1], dtype=x.dtype, device=x.device)
         return x + spread(strength, x) * line
@@ -46,6 +46,8 @@ assert layer.raw_magnitudes.grad[1] > 0
 print(layer)
 
 for strength in (-3.0, 0.0, 3.0):
-    plt.plot(Drift().apply(x[:1, :1], torch.tensor([strength])).flatten(), label=f"{strength:+g}")
+    plt.plot(
+        Drift().transform(x[:1, :1], torch.tensor([strength])).flatten(), label=f"{strength:+g}"
+    )
 plt.legend(title="drift over the window", frameon=False)
 plt.show()

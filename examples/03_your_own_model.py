@@ -27,7 +27,7 @@ trunk = nn.Sequential(
 )  # fmt: skip
 
 # What augnet adds: a layer of candidate transforms in front, an average behind, a penalty.
-augment = AugmentationModule([AugmentationLayer(Rotate(limit=90))])
+augment = AugmentationModule(AugmentationLayer(Rotate(limit=90)))
 net = AugNet(augment, trunk, copies=20, train_copies=1)
 
 optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)

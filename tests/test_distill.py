@@ -23,7 +23,7 @@ def test_the_folded_trunk_answers_at_once_what_the_net_answers_on_average(aggreg
     model, x = net(aggregate), torch.randn(400, 4)
     model.trunk[0].eval()
     before, modes = copy.deepcopy(model.state_dict()), [m.training for m in model.modules()]
-    folded = model.fold(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
+    folded = model.distill(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
     torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
     assert [m.training for m in model.modules()] == modes
     assert not folded.training
@@ -35,7 +35,7 @@ def test_the_folded_trunk_answers_at_once_what_the_net_answers_on_average(aggreg
         assert F.mse_loss(read(folded(new)), read(average)) < far / 4
         turned = F.mse_loss(read(folded(-new)), read(folded(new)))
         assert turned < F.mse_loss(read(model.trunk(-new)), read(model.trunk(new))) / 10
-        again = model.fold(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
+        again = model.distill(x[:300], epochs=60, lr=1e-2, generator=seeded(0))
         assert torch.equal(again(new), folded(new))
 
 
@@ -43,8 +43,8 @@ def test_bad_settings_are_refused():
     model, x = net("values"), torch.randn(4, 4)
     for wrong in ({"epochs": 0}, {"batch": 1.5}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} takes a whole number from 1"):
-            model.fold(x, **wrong)
+            model.distill(x, **wrong)
     with pytest.raises(ValueError, match="lr must be positive; got 0"):
-        model.fold(x, lr=0)
+        model.distill(x, lr=0)
     with pytest.raises(ValueError, match="fold takes a batch of at least one sample"):
-        model.fold(x[:0])
+        model.distill(x[:0])

@@ -20,7 +20,7 @@ def found(row: Invariance) -> str:
     elif isinstance(row.transform, Multiplicative):
         said = f"a factor of {row.strength:.3g} up or down"
     else:
-        said = f"{row.transform.reach}{units(row, row.strength)}"
+        said = f"{row.transform.prefix}{units(row, row.strength)}"
     if row.verdict == "within" and row.unit == "probability":
         return f"leaves the label alone up to {said}"
     if row.verdict == "within":

@@ -1,26 +1,23 @@
-"""A model whose dice have been rolled: a plain function of its samples."""
-
-import copy
-from dataclasses import dataclass, fields
+"""A model with constant params: a deterministic function of its samples."""
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet.layers import AugmentationModule
 from augnet.model import Model
-from augnet.transforms import SamplePairing
-from augnet.transforms.base import Noise, join
+from augnet.transforms.base import Params
 
 
 class Frozen(nn.Module):
     """The whole averaged model, from samples as they are read to probabilities or values.
 
-    The dice are those of a batch of one, rolled once, from a seed. So all samples are seen under
-    the same `copies` views, and the answer to a sample is, in any batch, the one that
-    `model.outputs` gives to this sample alone with that seed. Rolled dice are constants: nothing
-    is random any more, and a graph of this module runs wherever graphs do.
+    Programs for other runtimes cannot draw random numbers, and answers should not depend on the
+    batch. So params are drawn once from a seed, for a batch of one, and every sample gets the same
+    `copies` views. The answer for a sample is the one that `model.outputs` gives for this sample
+    alone with that seed. Shared views correlate the errors of samples; the mean over copies is as
+    accurate.
 
-    Sample pairing finds no partner in a batch of one: it does nothing.
+    Sample pairing has no partner in a batch of one, so it does nothing.
     """
 
     def __init__(self, model: Model, seed: int = 0, copies: int | None = None) -> None:
@@ -29,51 +26,27 @@ class Frozen(nn.Module):
         self.trunk, self.aggregate, self.prepare = net.trunk, net.aggregate, model.prepare
         self.classes = bool(model.header.classes)
         self.augment: AugmentationModule | None = None
-        self.copies, self.dice = 1, None  # of samples that nothing is done to
+        self.copies, self.params = 1, None  # nothing to average over
         if isinstance(net.augment, AugmentationModule):
-            self.augment, self.copies = _alone(net.augment), copies or net.copies
+            self.augment, self.copies = net.augment, copies or net.copies
             like = torch.zeros(1, *model.header.shape)
-            self.dice = join(net.roll(like, Generator().manual_seed(seed), self.copies))
+            self.params = net.copy_params(like, Generator().manual_seed(seed), self.copies)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Give the probabilities of classes (B, K), or values."""
+        """Return the probabilities of classes (B, K), or values."""
         views, size = self.prepare(x), x.shape[0]
         if self.augment is not None:
             copied = views.repeat(self.copies, *(1,) * (x.dim() - 1))
-            views = self.augment.follow(copied, _for_each(self.dice, size))
+            views = self.augment.apply_params(copied, _for_each(self.params, size))
         answer = self.aggregate(self.trunk(views).unflatten(0, (self.copies, size)))
         return answer.softmax(1) if self.classes else answer
 
 
-def _for_each(dice: Noise, size: int) -> Noise:
-    """Give the dice of each copy to all samples: (C, ...) becomes (C · B, ...)."""
-    if isinstance(dice, tuple | list):
-        parts = [_for_each(part, size) for part in dice]
-        return type(dice)(*parts) if hasattr(dice, "_fields") else type(dice)(parts)
-    if dice is None:
+def _for_each(params: Params, size: int) -> Params:
+    """Repeat the params of each copy for all samples: (C, ...) becomes (C · B, ...)."""
+    if isinstance(params, tuple | list):
+        parts = [_for_each(part, size) for part in params]
+        return type(params)(*parts) if hasattr(params, "_fields") else type(params)(parts)
+    if params is None:
         return None
-    return dice[:, None].expand(-1, size, *dice.shape[1:]).flatten(0, 1)
-
-
-@dataclass(frozen=True)
-class _Alone(SamplePairing):
-    """Sample pairing in a batch of one: the sample meets itself."""
-
-    name = SamplePairing.name
-
-    def meet(self, x: Tensor, rolled: Noise) -> tuple[Tensor, Tensor]:
-        """Go nowhere."""
-        return rolled[0], x
-
-
-def _alone(augment: AugmentationModule) -> AugmentationModule:
-    """Let no sample meet another one."""
-    augment = copy.deepcopy(augment)
-    for layer in augment:
-        layer.transforms = tuple(
-            _Alone(**{f.name: getattr(transform, f.name) for f in fields(transform)})
-            if isinstance(transform, SamplePairing)
-            else transform
-            for transform in layer.transforms
-        )
-    return augment
+    return params[:, None].expand(-1, size, *params.shape[1:]).flatten(0, 1)

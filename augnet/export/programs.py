@@ -172,7 +172,7 @@ def _transforms(model: Model) -> list[Transform]:
 
 def _writable(transform: Transform, model: Model) -> bool:
     """Try a transform alone, with a trunk that gives the view itself."""
-    augment = AugmentationModule([AugmentationLayer(transform)])
+    augment = AugmentationModule(AugmentationLayer(transform))
     net = AugNet(augment, nn.Flatten(), "values", copies=2).eval()
     header = model.header.model_copy(update={"classes": (), "reading": None})
     alone = replace(model, net=net, header=header)

@@ -46,7 +46,7 @@ class Composition:
         self.transforms = [row.transform for row in kept]
         self.ranges = [magnitude(row) for row in kept]
         layers = [AugmentationLayer(row.transform, magnitude=1.0) for row in kept]
-        augment = AugmentationModule(layers).to(data.x.device, data.x.dtype) if kept else identity
+        augment = AugmentationModule(*layers).to(data.x.device, data.x.dtype) if kept else identity
         aggregate = "logits" if data.classes else "values"
         self.net = AugNet(augment, trunk, aggregate, copies=COPIES if kept else 1)
         self.factors = [1.0 for _ in kept]

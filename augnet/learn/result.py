@@ -44,7 +44,7 @@ class Invariance:
             if not isinstance(self.transform, Bernoulli):
                 said = f"probability {self.strength:.2f} ({low} to {high})"
             return f"{self.transform.name}: {self.verdict} {said}{weight}"
-        said = f"{self.transform.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
+        said = f"{self.transform.prefix}{self.strength:.3g} {self.unit} ({low} to {high})"
         return f"{self.transform.name}: {self.verdict} {said}{weight}"
 
 

@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 def augment_of(layers: tuple[Layer, ...]) -> Any:
     """Make the augmentation; with no layers, the identity."""
-    return AugmentationModule(layer.build() for layer in layers) if layers else identity
+    return AugmentationModule(*(layer.build() for layer in layers)) if layers else identity
 
 
 def layers_of(augment: Any) -> tuple[Layer, ...]:

@@ -45,7 +45,8 @@ class Pairs(nn.Module):
         magnitudes = unit_interval(self.raw_magnitudes)[pair]
         for transform, magnitude, acts in zip(self.pairs[pair], magnitudes, used, strict=True):
             if acts:
-                x = self.transforms[transform].view(x, magnitude, dice)
+                act = self.transforms[transform]
+                x = act.apply(x, magnitude, act.sample_params(x.shape, x, dice))
         return x
 
     @torch.no_grad()

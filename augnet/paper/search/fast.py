@@ -82,7 +82,7 @@ def matched(task: Task, net: AugNet, policy: Policy, samples: Samples, views: in
     dice = Generator(device=samples.x.device).manual_seed(task.seed)
     right = torch.zeros_like(samples.y, dtype=torch.bool)
     for _ in range(views):
-        answers = [_answers(net, policy.view(x, dice)) for x in samples.x.split(256)]
+        answers = [_answers(net, policy(x, dice)) for x in samples.x.split(256)]
         right |= torch.cat(answers) == samples.y
         task.passes += FORWARD * len(samples.y)
     per_class = [right[samples.y == label].double().mean() for label in samples.y.unique()]

@@ -99,7 +99,8 @@ class RelaxedPolicy(nn.Module):
                 self.transforms, weights, probabilities, magnitudes, strict=True
             ):
                 used = bernoulli(uniform(x, x.shape[:1], generator), probability.expand(len(x)))
-                view = x.lerp(transform.view(x, magnitude, generator), spread(used, x))
+                params = transform.sample_params(x.shape, x, generator)
+                view = x.lerp(transform.apply(x, magnitude, params), spread(used, x))
                 mixture = mixture + weight * view
             x = mixture
         return x
