@@ -1,9 +1,9 @@
 """AugNet: augment, trunk, aggregate (figure 1)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast, get_args, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, TypeAlias, cast, get_args
 
 import torch
 from torch import Generator, Tensor, nn
@@ -11,35 +11,37 @@ from torch import Generator, Tensor, nn
 from augnet import validation
 from augnet.aggregate import AGGREGATES, Aggregate, uncertainty
 from augnet.distill import distill
-from augnet.transforms.base import Noise, join, take
+from augnet.transforms.base import Params, join, take
 from augnet.transforms.noise import Strata
 
+Augment: TypeAlias = Callable[[Tensor, Generator | None], Tensor]
 Sampling: TypeAlias = Literal["independent", "stratified"]
 
 ROWS = 256
-"""How many samples go through augment and trunk at once in eval, if nobody says so."""
+"""How many samples go through augment and trunk at once in eval, by default."""
 
 
-@runtime_checkable
-class Rolling(Protocol):
-    """An augment that rolls its dice first, and then does what they say, in eval.
+class Joinable(Protocol):
+    """An augmentation that samples params first, and whose params of copies can be joined.
 
-    Dice are tensors, or some in tuples and lists, that have the batch as their first axis: those of
-    copies can be joined, and the copies made in one pass.
+    It says so by a true attribute `joinable_params`. Params are tensors, or tensors in tuples and
+    lists, and have the batch as their first axis: one pass can then compute several copies.
     """
 
     def check(self, x: Tensor) -> None:
-        """Refuse what it cannot take."""
+        """Raise an error if it does not accept `x`."""
 
-    def roll(self, x: Tensor, generator: Generator | None = None) -> Noise:
-        """Roll the dice for a batch of this shape."""
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Params:
+        """Draw params for a batch of this shape."""
 
-    def follow(self, x: Tensor, dice: Noise) -> Tensor:
-        """View each sample as the dice say."""
+    def apply_params(self, x: Tensor, params: Params) -> Tensor:
+        """Return the view of each sample with these params."""
 
 
 class Prediction(NamedTuple):
-    """The answer to each sample, and how many copies it took."""
+    """The answer for each sample, and the number of copies it took."""
 
     output: Tensor
     copies: Tensor
@@ -51,21 +53,21 @@ class AugNet(nn.Module):
     `augment` is any callable `(x, generator) -> x`, `trunk` any module from `(B, ...)` to
     `(B, ...)`, and `aggregate` a name of `AGGREGATES` or a callable `(C, B, ...) -> (B, ...)`.
 
-    There are `train_copies` in training and `copies` in eval. A copy is what one call of `augment`
-    makes of the whole batch. In training all copies go through the trunk together, because its
-    batch statistics are to be those of the whole batch. In eval at most `max_batch` samples do, by
-    default whole copies of up to 256 samples: memory does not grow with the number of copies, and
-    the result does not depend on it. An augment that rolls its dice first (`Rolling`, as all in
-    this package do) makes the copies that go together in one pass; others are called once for each.
+    There are `train_copies` in training and `copies` in eval. A copy is one call of `augment` on
+    the whole batch. In training all copies go through the trunk together, because batch statistics
+    are those of the whole batch. In eval at most `max_batch` samples do, by default whole copies of
+    up to 256 samples: memory does not grow with the number of copies, and the result does not
+    depend on `max_batch`. The augmentations of this package sample their params first (`Joinable`),
+    so one pass computes all copies of a chunk; other callables are called once per copy.
 
-    With `sampling="stratified"` the copies of a sample share out the range of each transform and the
-    transforms among them (see `Strata`), in eval: the mean is that of independent copies, and needs
-    fewer of them. Graphs draw independently.
+    With `sampling="stratified"` the copies of a sample divide the range of each transform and the
+    transforms between them in eval (see `Strata`). The mean is that of independent copies, and
+    needs fewer of them. Graphs draw independent copies.
     """
 
     def __init__(
         self,
-        augment: Callable[[Tensor, Generator | None], Tensor],
+        augment: Augment,
         trunk: nn.Module,
         aggregate: str | Aggregate = "logits",
         copies: int = 20,
@@ -102,9 +104,23 @@ class AugNet(nn.Module):
         return self.aggregate(self.outputs(x, generator))
 
     def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Give the trunk's predictions for all copies, (C, B, ...)."""
+        """Return the trunk's predictions for all copies, (C, B, ...)."""
         copies = self.train_copies if self.training else self.copies
-        return self._answers(x, self._sources(x, generator, copies), copies)
+        return self._outputs(x, self._params(x, generator, copies), copies)
+
+    def copy_params(
+        self, x: Tensor, generator: Generator | None = None, copies: int | None = None
+    ) -> Params:
+        """Draw the params of all copies of a batch like `x`, as a call in eval does, and join them.
+
+        The params of a copy follow those of the copy before: (C · B, ...).
+        """
+        if not getattr(self.augment, "joinable_params", False):
+            raise TypeError(
+                "copy_params needs an augment with joinable params, such as AugmentationModule "
+                f"in eval; this is {type(self.augment).__name__}"
+            )
+        return join(list(self._params(x, generator, copies or self.copies)))
 
     @torch.no_grad()
     def predict(
@@ -114,14 +130,14 @@ class AugNet(nn.Module):
         generator: Generator | None = None,
         step: int = 4,
     ) -> Prediction:
-        """Predict with as many copies of each sample as its answer takes, up to `copies`.
+        """Predict with as many copies of each sample as its answer needs, up to `copies`.
 
-        Copies are made `step` at a time. A sample gets no more of them when its answer is settled:
-        when it changes by less than `tolerance` within the confidence interval of the mean over its
-        copies (95 %, one look at a time), in probability if the trunk gives the scores of classes,
-        else in its own units (see `uncertainty`). At a tolerance of 0 this is what calling the net
-        gives: the copies of a sample do not depend on which others are settled, but for sample
-        pairing, which pairs what is left.
+        Copies are computed `step` at a time. A sample gets no more of them once its answer changes
+        by less than `tolerance` within the confidence interval of the mean over its copies (95 %
+        at each look), in probability if the trunk returns scores of classes, else in its own units
+        (see `uncertainty`). At tolerance 0 this equals calling the net. Params are drawn for all
+        samples, finished or not, so that the copies of a sample do not depend on the others. The
+        exception is sample pairing, which pairs the samples that are left.
         """
         validation.batch(x, "AugNet")
         if self.training:
@@ -129,23 +145,22 @@ class AugNet(nn.Module):
         if tolerance < 0:
             raise ValueError(f"tolerance is a width from 0; got {tolerance}")
         step = validation.count(step, "step")
-        sources = self._sources(x, generator, self.copies)
-        rows = torch.arange(x.shape[0], device=x.device)  # which samples are not settled
-        seen: list[Tensor] = []  # what the trunk said about them
+        params = self._params(x, generator, self.copies)
+        rows = torch.arange(x.shape[0], device=x.device)  # samples that need more copies
+        outputs: Tensor | None = None  # for these samples
         answers, places, used = [], [], []
         while len(rows):
-            made = sum(map(len, seen))
-            seen = [
-                torch.cat((*seen, self._answers(x, sources, min(step, self.copies - made), rows)))
-            ]
-            settled = uncertainty(seen[0], self.meaning) < tolerance
-            if len(seen[0]) == self.copies:
-                settled = torch.ones_like(settled)
-            if settled.any():
-                answers.append(self.aggregate(seen[0][:, settled]))
-                places.append(rows[settled])
-                used.append(torch.full_like(places[-1], len(seen[0])))
-                seen, rows = [seen[0][:, ~settled]], rows[~settled]
+            count = min(step, self.copies - (0 if outputs is None else len(outputs)))
+            new = self._outputs(x, params, count, rows)
+            outputs = new if outputs is None else torch.cat((outputs, new))
+            done = uncertainty(outputs, self.meaning) < tolerance
+            if len(outputs) == self.copies:
+                done = torch.ones_like(done)
+            if done.any():
+                answers.append(self.aggregate(outputs[:, done]))
+                places.append(rows[done])
+                used.append(torch.full_like(places[-1], len(outputs)))
+                outputs, rows = outputs[:, ~done], rows[~done]
         order = torch.cat(places).argsort()
         return Prediction(torch.cat(answers)[order], torch.cat(used)[order])
 
@@ -158,76 +173,57 @@ class AugNet(nn.Module):
         into: nn.Module | None = None,
         generator: Generator | None = None,
     ) -> nn.Module:
-        """Distill the average over copies into a copy of the trunk; see `augnet.distill.distill`."""
+        """Distill the average over copies into a copy of the trunk; see `augnet.distill`."""
         return distill(self, x, epochs, lr, batch, into, generator)
 
-    def roll(
-        self, x: Tensor, generator: Generator | None = None, copies: int | None = None
-    ) -> list[Noise]:
-        """Roll the dice of all copies of a batch of this shape, as calling the net in eval does."""
-        if self._rolling() is None:
-            raise TypeError(
-                "only an augment that rolls its dice first (check, roll, follow) has dice to "
-                f"give, in eval; this is {type(self.augment).__name__}"
-            )
-        return list(self._sources(x, generator, copies or self.copies))
+    def _joinable(self) -> Joinable:
+        """Return the augment, or an adapter for callables that do not sample params first."""
+        if getattr(self.augment, "joinable_params", False):
+            return cast(Joinable, self.augment)
+        return _Called(self.augment)
 
-    def _answers(
-        self, x: Tensor, sources: Iterator[Any], copies: int, rows: Tensor | None = None
+    def _params(self, x: Tensor, generator: Generator | None, copies: int) -> Iterator[Params]:
+        """Draw the params of one copy after the other, when they are needed.
+
+        Params can be as large as the data, so those of all copies are never held at once; and they
+        do not depend on how many copies are computed at once.
+        """
+        augment = self._joinable()
+        augment.check(x)
+        graph = torch.compiler.is_compiling()
+        stratified = self.sampling == "stratified" and copies > 1 and not (self.training or graph)
+        strata = Strata(x, generator, copies) if stratified else None
+        for copy in range(copies):
+            with strata.copy(copy) if strata else nullcontext(generator) as source:
+                params = augment.sample_params(x.shape, x, source)
+            yield params
+
+    def _outputs(
+        self, x: Tensor, params: Iterator[Params], copies: int, rows: Tensor | None = None
     ) -> Tensor:
-        """Ask the trunk about the next copies, of all samples or of some: (C, B, ...)."""
-        size = x.shape[0] if rows is None else len(rows)
-        # A graph has one size of chunk, or a free batch size: not both.
-        whole = self.training or _in_graph()
+        """Compute the predictions for the next copies, of all samples or of some: (C, B, ...)."""
+        augment = self._joinable()
+        samples = x if rows is None else x[rows]
+        size = samples.shape[0]
+        # A graph can have chunks of one size, or a free batch size, but not both.
+        whole = self.training or torch.compiler.is_compiling()
         cap = copies * size if whole else self.max_batch or max(size, ROWS)
         at_once = copies if whole else max(1, cap // size)
         parts: list[Tensor] = []
         for start in range(0, copies, at_once):
-            views = self._views(x, list(islice(sources, min(at_once, copies - start))), rows)
-            parts += [self._ask(chunk) for chunk in ((views,) if whole else views.split(cap))]
+            drawn = list(islice(params, min(at_once, copies - start)))
+            if rows is not None:
+                drawn = [take(each, rows) for each in drawn]
+            copied = samples
+            if len(drawn) > 1 and not isinstance(augment, _Called):  # whose params are its views
+                copied = samples.repeat(len(drawn), *(1,) * (x.dim() - 1))
+            views = augment.apply_params(copied, join(drawn))
+            parts += [
+                self._predictions(chunk) for chunk in ((views,) if whole else views.split(cap))
+            ]
         return torch.cat(parts).unflatten(0, (copies, size))
 
-    def _rolling(self) -> Rolling | None:
-        """Give the augment if its dice can be rolled first, as in eval they can."""
-        rolls = isinstance(self.augment, Rolling) and not getattr(self.augment, "training", False)
-        return cast(Rolling, self.augment) if rolls else None
-
-    def _sources(self, x: Tensor, generator: Generator | None, copies: int) -> Iterator[Any]:
-        """Give for each copy, when it is asked for, its dice, or else its view.
-
-        Copies roll their dice one after the other, so that they are what they are however many of
-        them are made at once.
-        """
-        rolling = self._rolling()
-        if rolling:
-            rolling.check(x)
-        make = rolling.roll if rolling else self._view
-        together = self.sampling == "stratified" and not self.training and copies > 1
-        strata = Strata(x, generator, copies) if together and not _in_graph() else None
-        for copy in range(copies):
-            with strata.turn(copy) if strata else nullcontext(generator) as dice:
-                made = make(x, dice)
-            yield made
-
-    def _views(self, x: Tensor, sources: list[Any], rows: Tensor | None) -> Tensor:
-        """Make the views of some copies, one copy after the other, (C · B, ...)."""
-        rolling = self._rolling()
-        if rows is not None:
-            x, sources = x[rows], [take(source, rows) for source in sources]
-        if not rolling:
-            return torch.cat(sources)
-        return rolling.follow(x.repeat(len(sources), *(1,) * (x.dim() - 1)), join(sources))
-
-    def _view(self, x: Tensor, generator: Generator | None) -> Tensor:
-        view = self.augment(x, generator)
-        if view.shape[:1] != x.shape[:1]:
-            raise TypeError(
-                f"the augment must give one view per sample; it made {tuple(view.shape)} of "
-                f"{tuple(x.shape)}"
-            )
-        return view
-
-    def _ask(self, views: Tensor) -> Tensor:
+    def _predictions(self, views: Tensor) -> Tensor:
         output = self.trunk(views)
         if not isinstance(output, Tensor) or output.shape[:1] != views.shape[:1]:
             came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
@@ -238,10 +234,31 @@ class AugNet(nn.Module):
         return output
 
     def extra_repr(self) -> str:
-        """Say how many copies."""
+        """Show the numbers of copies."""
         return f"copies={self.copies}, train_copies={self.train_copies}"
 
 
-def _in_graph() -> bool:
-    """Whether a graph is being made, which takes neither chunks nor dice of its own."""
-    return torch.compiler.is_compiling()
+class _Called:
+    """Adapt a callable `(x, generator) -> x` to `Joinable`: its params are its views."""
+
+    def __init__(self, function: Augment) -> None:
+        self.function = function
+
+    def check(self, x: Tensor) -> None:
+        """Leave checks to the callable."""
+
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Return the views of `like`, which is the batch itself."""
+        view = self.function(like, generator)
+        if view.shape[:1] != like.shape[:1]:
+            raise TypeError(
+                f"the augment must give one view per sample; it made {tuple(view.shape)} of "
+                f"{tuple(like.shape)}"
+            )
+        return view
+
+    def apply_params(self, x: Tensor, params: Params) -> Tensor:
+        """Return the views."""
+        return cast(Tensor, params)

@@ -166,10 +166,11 @@ class _Displacement(Regularizer):
         transforms = zip(layer.transforms, layer.weights, layer.magnitudes, strict=True)
         for transform, weight, magnitude in transforms:
             if isinstance(transform, Bernoulli):
-                moved = transform.strength(magnitude) * _distance(transform.apply(x), x)
+                moved = transform.strength(magnitude) * _distance(transform.transform(x), x)
             else:
                 raised = magnitude + (self.min_magnitude - magnitude.detach()).clamp(min=0)
-                moved = _distance(transform.view(x, raised, generator), x)
+                params = transform.sample_params(x.shape, x, generator)
+                moved = _distance(transform.apply(x, raised, params), x)
             total = total + weight * moved
         return total
 
@@ -229,7 +230,7 @@ def displacement(layer: AugmentationLayer, x: Tensor, generator: Generator | Non
     if x.shape[0] == 1:
         return torch.zeros_like(layer.logits)
     views = [
-        transform.view(x, magnitude, generator)
+        transform.apply(x, magnitude, transform.sample_params(x.shape, x, generator))
         for transform, magnitude in zip(layer.transforms, layer.magnitudes, strict=True)
     ]
     others = x[derangement(x, len(x), generator)]

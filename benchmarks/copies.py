@@ -170,7 +170,7 @@ def responses(net: AugNet, data: Splits, true: dict, points: int = 401, most: in
     (transform,) = build_transforms(true)
     x = data.test.x[:most]
     strengths = transform.strength(torch.linspace(-1, 1, points))
-    response = torch.stack([net.trunk(transform.apply(x, s.expand(len(x)))) for s in strengths])
+    response = torch.stack([net.trunk(transform.transform(x, s.expand(len(x)))) for s in strengths])
     response = response - response.mean(0)
     power = torch.fft.rfft(response, dim=0).abs().square().mean((1, 2))
     below = power.cumsum(0) / power.sum()

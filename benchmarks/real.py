@@ -134,7 +134,7 @@ def turned(trunk: nn.Module, x: Tensor, y: Tensor) -> list[list[float]]:
     """
     rows = []
     for angle in ANGLES:
-        views = Rotate(limit=180).apply(x, torch.full((len(x),), float(angle)))
+        views = Rotate(limit=180).transform(x, torch.full((len(x),), float(angle)))
         right = trunk(views).argmax(1) == y
         rows.append([round(right[y == c].float().mean().item(), 3) for c in y.unique()])
     return [list(column) for column in zip(*rows, strict=True)]

@@ -89,7 +89,7 @@ def step(module: nn.Module, x: Tensor) -> None:
 def module(*layers: list[str], **shared: object) -> AugmentationModule:
     """Build layers from names."""
     return AugmentationModule(
-        [AugmentationLayer(*build_transforms(names, **shared)) for names in layers]
+        *(AugmentationLayer(*build_transforms(names, **shared)) for names in layers)
     )
 
 
@@ -112,7 +112,7 @@ class Plain(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Pass through all layers."""
         for layer in self.augment:
-            x = layer.mix_plainly(x)
+            x = layer.mix_plainly(x, layer.sample_params(x.shape, x))
         return x
 
 

@@ -27,7 +27,7 @@ trunk = nn.Sequential(
 )  # fmt: skip
 
 # What augnet adds: a layer of transforms before it, an average over copies, and a regularizer.
-augment = AugmentationModule([AugmentationLayer(Rotate(limit=90))])
+augment = AugmentationModule(AugmentationLayer(Rotate(limit=90)))
 net = AugNet(augment, trunk, copies=20, train_copies=1)
 regularizer = WeightedNorm()
 

@@ -51,7 +51,7 @@ for name in ("digits, 6 and 9", "MNIST, 6 and 9"):
 def told(angle: float, digit: int) -> float:
     """Give the share of a digit's fresh images that are told right when they are turned."""
     mine = fresh[truth == digit]
-    views = Rotate(limit=180).apply(mine, torch.full((len(mine),), angle))
+    views = Rotate(limit=180).transform(mine, torch.full((len(mine),), angle))
     return (found.net.trunk(views).argmax(1) == digit).float().mean()
 
 

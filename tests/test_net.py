@@ -44,7 +44,7 @@ def image_trunk():
 def image_net(**settings):
     torch.manual_seed(0)
     augment = AugmentationModule(
-        [AugmentationLayer(*build_transforms(["rotate", "translate_x", "hue", "horizontal_flip"]))]
+        *[AugmentationLayer(*build_transforms(["rotate", "translate_x", "hue", "horizontal_flip"]))]
         * 2
     )
     net = AugNet(augment, image_trunk(), **settings)
@@ -56,7 +56,7 @@ def signal_net(**settings):
     torch.manual_seed(0)
     names = ["frequency_shift", "gaussian_noise", "sensor_rotation_x", "channel_shuffle"]
     augment = AugmentationModule(
-        [AugmentationLayer(*build_transforms(names, sfreq=100, channels=CHANNELS))]
+        AugmentationLayer(*build_transforms(names, sfreq=100, channels=CHANNELS))
     )
     return AugNet(augment, nn.Sequential(nn.Flatten(), nn.Linear(6 * 256, 3)), **settings)
 
@@ -169,7 +169,7 @@ def test_stratified_copies_have_the_same_mean_and_less_variance():
     assert (variances[1] < variances[0] / 2).all()
 
 
-def test_stratified_copies_of_an_augment_that_rolls_other_dice_each_time_are_refused():
+def test_stratified_copies_of_an_augment_that_makes_other_draws_each_time_are_refused():
     sizes = iter([1, 2])
     augment = AugNet(
         lambda x, generator: x + uniform(x, (next(sizes),), generator).sum(),
@@ -185,17 +185,17 @@ def test_stratified_copies_of_an_augment_that_rolls_other_dice_each_time_are_ref
 def test_memory_is_flat_in_the_number_of_copies(monkeypatch, max_batch, rows):
     net = signal_net(copies=6, max_batch=max_batch).eval()
     order = []
-    follow = net.augment.follow
+    apply_params = net.augment.apply_params
 
-    def following(x, dice):
+    def counting(x, params):
         order.append(("augment", len(x)))
-        return follow(x, dice)
+        return apply_params(x, params)
 
-    monkeypatch.setattr(net.augment, "follow", following)
+    monkeypatch.setattr(net.augment, "apply_params", counting)
     net.trunk.register_forward_pre_hook(lambda trunk, x: order.append(("trunk", len(x[0]))))
     x = inputs(SIGNALS, batch=8)
     whole = net(x, seeded(0))
-    assert order == [(room, count) for count in rows for room in ("augment", "trunk")]
+    assert order == [(part, count) for count in rows for part in ("augment", "trunk")]
     if max_batch is None:
         monkeypatch.setattr("augnet.net.ROWS", 16)  # whole copies, however many fit
         order.clear()
@@ -272,10 +272,10 @@ def test_what_is_uncertain_depends_on_what_is_averaged():
 def test_copies_made_at_once_are_those_made_one_by_one(sampling):
     pairs = AugmentationLayer(*build_transforms(["sample_pairing", "hue", "cutout"]), magnitude=1.0)
     turns = AugmentationLayer(*build_transforms(["rotate", "translate_x"]))
-    for augment in (AugmentationModule([turns, turns, pairs, pairs]), pairs, Augerino()):
+    for augment in (AugmentationModule(turns, turns, pairs, pairs), pairs, Augerino()):
         augment = augment.double().eval()
         net = AugNet(augment, nn.Identity(), copies=7, sampling=sampling).eval()
-        # What is not known to roll its dice first is called once for each copy.
+        # A callable that does not sample params first is called once for each copy.
         slow = AugNet(augment.forward, nn.Identity(), copies=7, sampling=sampling).eval()
         x = inputs(IMAGES, batch=3, dtype=torch.float64)
         with torch.no_grad():
@@ -513,15 +513,18 @@ class Group:
 def flips():
     return Group(
         lambda x: x,
-        HorizontalFlip().apply,
-        VerticalFlip().apply,
-        lambda x: VerticalFlip().apply(HorizontalFlip().apply(x)),
+        HorizontalFlip().transform,
+        VerticalFlip().transform,
+        lambda x: VerticalFlip().transform(HorizontalFlip().transform(x)),
     )
 
 
 def quarter_turns():
     return Group(
-        *(lambda x, k=k: Rotate(270).apply(x, x.new_full(x.shape[:1], 90.0 * k)) for k in range(4))
+        *(
+            lambda x, k=k: Rotate(270).transform(x, x.new_full(x.shape[:1], 90.0 * k))
+            for k in range(4)
+        )
     )
 
 

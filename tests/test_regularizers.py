@@ -78,7 +78,7 @@ def test_regularizers_read_layers_modules_and_nets():
     assert weighted_norm(layer.weights, torch.tensor([0.0, 0.2])).item() == pytest.approx(-0.1)
     assert magnitudes_alone(layer).item() == pytest.approx(-1.0)
     # Layers share one norm: √(0.5² + 0.5²) and √(1 + 1).
-    twice = AugmentationModule([layer, AugmentationLayer(*layer.transforms, magnitude=[0.8, 0.6])])
+    twice = AugmentationModule(layer, AugmentationLayer(*layer.transforms, magnitude=[0.8, 0.6]))
     net = AugNet(twice, nn.Flatten())
     for whole in (twice, net):
         assert weighted(whole).item() == pytest.approx(-(0.5**0.5))
@@ -171,7 +171,7 @@ def test_competition_in_data_space_moves_weights_by_distance_and_magnitudes_alik
         )
     )
     x = torch.randn(200, 3, 4)
-    in_data_space(AugmentationModule([layer]), x, seeded(0)).backward()
+    in_data_space(AugmentationModule(layer), x, seeded(0)).backward()
     assert layer.logits.grad[1] < 0 < layer.logits.grad[0]  # the stronger transform gains weight
     magnitudes = layer.raw_magnitudes.grad
     assert magnitudes[0].item() == pytest.approx(magnitudes[1].item())
@@ -213,7 +213,7 @@ def pictures(count=64):
 
 def composed(*names, magnitude=0.2):
     layers = [AugmentationLayer(*build_transforms([name]), magnitude=magnitude) for name in names]
-    return AugmentationModule(layers)
+    return AugmentationModule(*layers)
 
 
 def test_the_mean_displacement_of_a_bernoulli_transform_is_its_expectation():

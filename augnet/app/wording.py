@@ -24,7 +24,7 @@ def strength(row: Invariance) -> str:
         return f"probability {row.strength:.2g}"
     if isinstance(row.transform, Multiplicative):
         return f"a factor of {row.strength:.3g} up or down"
-    return f"{row.transform.reach}{with_unit(row, row.strength)}"
+    return f"{row.transform.prefix}{with_unit(row, row.strength)}"
 
 
 def interval(row: Invariance) -> str:

@@ -172,7 +172,7 @@ def _transforms(model: Model) -> list[Transform]:
 
 def _exportable(transform: Transform, model: Model) -> bool:
     """Return whether a transform can be exported alone, with a trunk that returns its input."""
-    augment = AugmentationModule([AugmentationLayer(transform)])
+    augment = AugmentationModule(AugmentationLayer(transform))
     net = AugNet(augment, nn.Flatten(), "values", copies=2).eval()
     header = model.header.model_copy(update={"classes": (), "input_spec": None})
     alone = replace(model, net=net, header=header)

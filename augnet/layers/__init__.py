@@ -1,9 +1,9 @@
-"""1 AUGMENT: what is learned about the transforms. Anything `(x, generator) -> x` can stand here."""
+"""Augmentations of a batch: layers that learn weights and magnitudes, Augerino, fixed policies."""
 
 from augnet.layers.augerino import Augerino
 from augnet.layers.layer import AugmentationLayer
 from augnet.layers.module import AugmentationModule, identity
-from augnet.layers.policy import ByClass, Chain, Policy, Step, built_in
+from augnet.layers.policy import ByClass, Chain, Policy, Step, active_in_eval
 
 __all__ = [
     "Augerino",
@@ -13,6 +13,6 @@ __all__ = [
     "Chain",
     "Policy",
     "Step",
-    "built_in",
+    "active_in_eval",
     "identity",
 ]

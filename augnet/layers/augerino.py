@@ -13,8 +13,8 @@ from augnet.transforms.geometry import Interpolation, warp
 from augnet.transforms.noise import uniform
 
 # Generators of the affine group of the plane: rows are ((a, b, right), (c, d, down)), and the third
-# row is zero. The linear part acts on pixels, so that a rotation is one on images that are not
-# square too; translations are in halves of a side, scaled by 0.1, as Benton et al. have them.
+# row is zero. The linear part acts on pixels, so that rotations of images that are not square are
+# rotations; translations are in halves of a side, scaled by 0.1, as in Benton et al.
 GENERATORS = {
     "translate_x": ((0, 0, 0.1), (0, 0, 0)),
     "translate_y": ((0, 0, 0), (0, 0, 0.1)),
@@ -26,13 +26,14 @@ GENERATORS = {
 
 
 class Augerino(nn.Module):
-    """Transform images by exp(Σ c_i G_i), c_i uniform on ±width_i / 2, the widths being learned.
+    """Transform images by exp(Σ c_i G_i), c_i uniform on ±width_i / 2, with learned widths.
 
-    Another `augment` for AugNet, with the penalty `magnitude_only`. Widths are softplus of
-    `raw_widths`; they start at `width`, one for all or one per generator, by default where a
-    raw width of 0 puts them. Images are resampled bilinearly, as Benton et al. do, or otherwise.
+    An augmentation for AugNet, with the regularizer `MagnitudeNorm`. Widths are the softplus of
+    `raw_widths` and start at `width`, one for all or one per generator; the default corresponds to
+    raw widths of 0. Benton et al. resample images bilinearly.
     """
 
+    joinable_params = True
     generators: Tensor
     names: ClassVar[tuple[str, ...]] = tuple(GENERATORS)
 
@@ -49,7 +50,7 @@ class Augerino(nn.Module):
             raise ValueError(f"width takes one value or one for each of {self.names}; got {width}")
         if not bool((widths > 0).all()):
             raise ValueError(f"widths are positive; got {width}")
-        # The inverse of softplus, which overflows for no width.
+        # The inverse of softplus, in a form that does not overflow.
         raw = widths + torch.log(-torch.expm1(-widths))
         self.raw_widths = nn.Parameter(raw.expand(len(GENERATORS)).clone())
         rows = torch.tensor([(*rows, (0, 0, 0)) for rows in GENERATORS.values()])
@@ -62,40 +63,38 @@ class Augerino(nn.Module):
 
     @property
     def magnitudes(self) -> Tensor:
-        """What the penalty acts on: the widths."""
+        """The widths, for regularizers."""
         return self.widths
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw a number in ±1/2 per sample and generator."""
-        return uniform(x, (x.shape[0], len(GENERATORS)), generator, -0.5, 0.5)
-
-    def matrix(self, noise: Tensor) -> Tensor:
-        """Give the affine maps (B, 3, 3), with translations in halves of a side."""
-        coefficients = noise * self.widths.to(noise.dtype)
-        algebra = (coefficients[..., None, None] * self.generators.to(noise.dtype)).sum(1)
+    def matrix(self, params: Tensor) -> Tensor:
+        """Return the affine maps (B, 3, 3), with translations in halves of a side."""
+        coefficients = params * self.widths.to(params.dtype)
+        algebra = (coefficients[..., None, None] * self.generators.to(params.dtype)).sum(1)
         return torch.linalg.matrix_exp(algebra)
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Give each image a view of its own."""
+        """Return a view of each image."""
         self.check(x)
-        return self.follow(x, self.roll(x, generator))
+        return self.apply_params(x, self.sample_params(x.shape, x, generator))
 
     def check(self, x: Tensor) -> None:
-        """Refuse anything but images."""
+        """Raise an error if `x` is not a batch of images."""
         validation.batch(x, "Augerino")
         if not IMAGES.fits(tuple(x.shape)):
             raise ValueError(f"Augerino takes {IMAGES}; got shape {tuple(x.shape)}")
         validation.floats(x, "Augerino")
         validation.same_device(self.raw_widths, x, "Augerino")
 
-    def roll(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Roll the dice of a pass."""
-        return self.sample(x, generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw a number in ±1/2 per sample and generator of the group."""
+        return uniform(like, (shape[0], len(GENERATORS)), generator, -0.5, 0.5)
 
-    def follow(self, x: Tensor, dice: Tensor) -> Tensor:
-        """View each image as the dice say."""
+    def apply_params(self, x: Tensor, params: Tensor) -> Tensor:
+        """Return the view of each image with these params."""
         with full_precision(x):
-            matrix = self.matrix(dice)
+            matrix = self.matrix(params)
             # Half a side is twice the fraction of a side that `warp` takes.
             linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
             return warp(x, torch.cat((linear, translation), dim=-1), self.interpolation)

@@ -1,49 +1,64 @@
-"""One augmentation layer: what is learned about a set of transforms (eq. 2)."""
+"""One augmentation layer: the weights and magnitudes of a set of transforms (eq. 2)."""
 
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import validation
-from augnet.transforms import Transform
-from augnet.transforms.base import Linear, Noise, full_precision, grouped, spread, take
-from augnet.transforms.geometry import Affine, Interpolation, Padding, warp
+from augnet.layers.resampling import Maps, Resampling, chosen_maps, resample, shared_resampling
+from augnet.transforms import Transform, spread
+from augnet.transforms.base import Linear, Params, checked_apply, full_precision, grouped
+from augnet.transforms.geometry import Affine
 from augnet.transforms.noise import chosen, uniform
 from augnet.transforms.relax import unit_interval
 
 Mixing: TypeAlias = Literal["weighted", "drawn"]
-Dice: TypeAlias = tuple[Tensor, list[Noise]]
-"""The dice of a layer: the lot that chooses each sample's transform, and what each transform rolled."""
-Resampling: TypeAlias = tuple[Interpolation, Padding]
-Weighed: TypeAlias = tuple[Transform, Tensor, Tensor]
-"""A transform with its weight and its magnitude."""
 
 REVISITS = 1 / 16
-"""How often, in training, a transform of nil weight is computed all the same."""
+"""How often training computes a transform of negligible weight."""
+
+
+class Drawn(NamedTuple):
+    """Params for one transform per sample: numbers in [0, 1) that choose it, and all params."""
+
+    choice: Tensor
+    transforms: list[Params]
+
+
+class Mixed(NamedTuple):
+    """Params for a weighted sum: the indices of the active transforms, their scales and params."""
+
+    active: list[int]
+    scales: list[float]
+    transforms: list[Params]
+
+
+LayerParams: TypeAlias = Drawn | Mixed
 
 
 class AugmentationLayer(nn.Module):
-    """A choice between transforms, with a weight and a magnitude for each, both learned.
+    """A choice between transforms, with a learned weight and a learned magnitude for each.
 
     In training a sample becomes the weighted sum of its views under all transforms (eq. 2):
-    `sum_q w_q T_q(x; μ_q)`. In eval it becomes its view under one transform, drawn by the weights: if
-    all transforms are affine maps, by one resampling under the map of each sample's transform; else only the
-    transforms that were drawn are computed, each for its own samples.
+    `sum_q w_q T_q(x; μ_q)`. In eval it becomes its view under one transform, drawn by the weights.
 
-    All transforms start with the same weight and with the given `magnitude`, one for all or one each.
-    A lower `temperature` makes the softmax of the weights more decided.
+    All transforms start with the same weight and with the given `magnitude`, one for all or one
+    each. A lower `temperature` makes the softmax of the weights sharper.
 
-    In training, a transform whose weight is below `tolerance` is computed in one call out of sixteen
-    only, and then with sixteen times its weight: a layer that has made up its mind costs little
-    more than one transform, and the mixture and its gradients are what they were in expectation, so
-    that transforms can come back. Weights are read off the device for this, once per call, twice if a
-    transform sleeps; a tolerance of 0 computes all transforms always, and reads nothing.
+    In training, a transform with a weight below `tolerance` is computed in one call out of sixteen,
+    with sixteen times its weight. So a layer with one dominant weight costs little more than one
+    transform, the mixture and its gradients are the same in expectation, and weights can grow back.
+    A nonlinear loss sees a second-order difference. Weights are read from the device for this, once
+    per call, and a second time if a transform is skipped; `tolerance=0` computes all transforms and
+    reads nothing.
 
-    With `mixing="drawn"` training, too, views each sample under one transform, drawn by the weights, at
-    the cost of one transform (see `draw`). The loss is then that of transforms one at a time, not of their
-    blend.
+    With `mixing="drawn"` training also draws one transform per sample, at the cost of one transform
+    (see `_with_weight_gradient`). The loss is then that of single transforms, not of their blend.
+
+    Fast paths equal a plain definition that stays in the code, and tests compare them: `mix` equals
+    `mix_plainly`, `pick` and `pick_by_map` equal `pick_by_mask`.
     """
 
     def __init__(
@@ -91,186 +106,179 @@ class AugmentationLayer(nn.Module):
         """The magnitudes of the transforms, in [0, 1], with a gradient at both ends."""
         return unit_interval(self.raw_magnitudes)
 
+    @property
+    def resampling(self) -> Resampling | None:
+        """How all transforms resample images, if all are affine maps that can share it."""
+        return shared_resampling(self.transforms)
+
+    @property
+    def joinable_params(self) -> bool:
+        """Whether params of several copies can be joined: in eval, where none are skipped."""
+        return not self.training
+
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Give each sample a view of its own."""
+        """Return a view of each sample."""
         self.check(x)
-        if not self.training:
-            return self.follow(x, self.roll(x, generator))
-        with full_precision(x):
-            return (self.draw if self.mixing == "drawn" else self.mix)(x, generator)
-
-    def roll(self, x: Tensor, generator: Generator | None = None) -> Dice:
-        """Roll the dice of one transform per sample: a lot that chooses it, and the noise of all transforms.
-
-        The dice of all transforms are rolled, so that one seed means one view, in graphs too.
-        """
-        lot = uniform(self.logits, (x.shape[0], 1), generator)
-        return lot, [transform.roll(x, generator) for transform in self.transforms]
-
-    def follow(self, x: Tensor, dice: Dice) -> Tensor:
-        """View each sample as the dice say."""
-        if self.resampling:
-            view = self.pick_by_map
-        else:
-            view = self.pick_by_mask if torch.compiler.is_compiling() else self.pick
-        with full_precision(x):
-            return view(x, dice)
+        return self.apply_params(x, self.sample_params(x.shape, x, generator))
 
     def check(self, x: Tensor) -> None:
-        """Refuse what not all transforms can take."""
+        """Raise an error if some transform does not accept `x`."""
         validation.batch(x, "AugmentationLayer")
         validation.same_device(self.logits, x, "the layer")
         for transform in self.transforms:
             transform.check(x)
 
-    def mix(
-        self, x: Tensor, generator: Generator | None = None, awake: list[Weighed] | None = None
-    ) -> Tensor:
-        """Sum the views of all transforms by their weights, sharing what transforms have in common.
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> LayerParams:
+        """Draw params for a batch of this shape.
 
-        Operators of transforms that act alike are summed before they act, and transforms of nil weight are
-        left out now and then (see `tolerance` and `awake`). Else this equals `mix_plainly`.
+        If one transform per sample is drawn, the params of all transforms are still sampled, so
+        that a seed gives the same view in a graph and outside of one.
         """
-        mixture = left_alone = x.new_zeros(())
+        if self.training and self.mixing == "weighted":
+            active, scales = self.active(like, generator)
+            transforms = [self.transforms[index] for index in active]
+            return Mixed(
+                active, scales, [t.sample_params(shape, like, generator) for t in transforms]
+            )
+        choice = uniform(self.logits, (shape[0], 1), generator)
+        return Drawn(choice, [t.sample_params(shape, like, generator) for t in self.transforms])
+
+    def apply_params(self, x: Tensor, params: LayerParams) -> Tensor:
+        """Return the view of each sample with these params; `nn.Module.apply` is something else."""
+        with full_precision(x):
+            if isinstance(params, Mixed):
+                return self.mix(x, params)
+            if self.resampling:
+                view = self.pick_by_map(x, params)
+            elif torch.compiler.is_compiling():
+                view = self.pick_by_mask(x, params)
+            else:
+                view = self.pick(x, params)
+            return self._with_weight_gradient(x, view, params) if self.training else view
+
+    def active(
+        self, like: Tensor, generator: Generator | None = None
+    ) -> tuple[list[int], list[float]]:
+        """Draw which transforms a training pass computes, and the factors of their weights."""
+        everything = list(range(len(self.transforms)))
+        weights = self.weights.detach()
+        if not self.tolerance or torch.compiler.is_compiling() or weights.is_meta:
+            return everything, [1.0] * len(everything)
+        negligible = (weights < self.tolerance).tolist()
+        if not any(negligible):
+            return everything, [1.0] * len(everything)
+        revisited = (uniform(like, (len(everything),), generator) < REVISITS).tolist()
+        active = [index for index in everything if revisited[index] or not negligible[index]]
+        return active, [1 / REVISITS if negligible[index] else 1.0 for index in active]
+
+    def mix(self, x: Tensor, params: Mixed) -> Tensor:
+        """Sum the views of the active transforms by their weights.
+
+        Operators of linear transforms that act alike are summed before they act.
+        """
+        mixture = unchanged = x.new_zeros(())
         operators: dict[Callable[[Tensor, Tensor], Tensor], Tensor] = {}
-        for transform, weight, magnitude in awake or self.awake(x, generator):
-            weight = weight.to(x.dtype)
-            noise = transform.sample(x, generator)
+        for transform, weight, magnitude, drawn in self._weighted(params, x):
             if isinstance(transform, Linear):
-                operator = weight * transform.operator(x, magnitude, noise)
+                operator = weight * transform.operator(x, magnitude, drawn)
                 act = type(transform).act
                 operators[act] = operators[act] + operator if act in operators else operator
-                left_alone = left_alone + weight
+                unchanged = unchanged + weight
             else:
-                view = transform.replay(x, magnitude, noise)
+                view = checked_apply(transform, x, magnitude, drawn)
                 mixture = mixture.addcmul(view, weight) if mixture.dim() else view * weight
         if operators:
-            mixture = torch.addcmul(mixture, x, left_alone)
+            mixture = torch.addcmul(mixture, x, unchanged)
         for action, summed in operators.items():
             mixture = mixture + action(x, summed)
         return mixture
 
-    def awake(self, x: Tensor, generator: Generator | None = None) -> list[Weighed]:
-        """Give the transforms that a training pass computes: seldom those of nil weight."""
-        weights, magnitudes = self.weights, self.magnitudes
-        transforms = list(zip(self.transforms, weights, magnitudes, strict=True))
-        if not self.tolerance or torch.compiler.is_compiling() or weights.is_meta:
-            return transforms
-        heavy = (weights.detach() >= self.tolerance).tolist()
-        if all(heavy):
-            return transforms
-        visited = (uniform(x, (len(transforms),), generator) < REVISITS).tolist()
-        return [
-            (transform, weight if stays else weight / REVISITS, magnitude)
-            for (transform, weight, magnitude), stays, visit in zip(
-                transforms, heavy, visited, strict=True
-            )
-            if stays or visit
-        ]
-
-    def mix_plainly(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Sum the views of all transforms by their weights: the definition that `mix` is held to."""
+    def mix_plainly(self, x: Tensor, params: Mixed) -> Tensor:
+        """Sum the views of the active transforms by their weights: the definition of `mix`."""
         mixture = torch.zeros_like(x)
-        for transform, weight, magnitude in zip(
-            self.transforms, self.weights, self.magnitudes, strict=True
-        ):
-            mixture = mixture + weight * transform.view(x, magnitude, generator)
+        for transform, weight, magnitude, drawn in self._weighted(params, x):
+            mixture = mixture + weight * checked_apply(transform, x, magnitude, drawn)
         return mixture
 
-    def draw(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """View each sample under one transform, with a gradient for the weights.
+    def _weighted(
+        self, params: Mixed, x: Tensor
+    ) -> Iterator[tuple[Transform, Tensor, Tensor, Params]]:
+        """Iterate over the active transforms, with their weights, magnitudes and params."""
+        weights, magnitudes = self.weights.to(x.dtype), self.magnitudes
+        for index, scale, drawn in zip(*params, strict=True):
+            weight = weights[index] if scale == 1 else weights[index] * scale
+            yield self.transforms[index], weight, magnitudes[index], drawn
 
-        The choice is not differentiable. In its place stands the step from the sample to its view,
-        times the weight relative to itself, which is 1:
-        T_q(x) + (w_q / stop(w_q) − 1) stop(T_q(x) − x). In expectation the gradient is
-        Σ_q ⟨∇L(T_q(x)), T_q(x) − x⟩ ∇w_q. That is the gradient of the expected loss,
-        Σ_q w_q L(T_q(x)), where the loss is linear between a sample and its views, and has no bias
-        then; where the loss is convex there, it overrates what transforms cost.
+    def _with_weight_gradient(self, x: Tensor, view: Tensor, params: Drawn) -> Tensor:
+        """Add a gradient for the weights to a view under one drawn transform per sample.
+
+        The choice is not differentiable. Its gradient is that of the step from the sample to its
+        view times the relative weight, whose value is 1:
+        T_q(x) + (w_q / stop(w_q) − 1) stop(T_q(x) − x). In expectation it is
+        Σ_q ⟨∇L(T_q(x)), T_q(x) − x⟩ ∇w_q. This is the gradient of the expected loss,
+        Σ_q w_q L(T_q(x)), if the loss is linear between a sample and its views; if it is convex
+        there, the cost of transforms is overestimated. A score-function estimator would need the
+        loss of each sample, which a layer does not have.
         """
-        dice = self.roll(x, generator)
-        view, weights = self.follow(x, dice), self.weights
-        weight = weights[chosen(dice[0], weights)].to(x.dtype)
+        weights = self.weights
+        weight = weights[chosen(params.choice, weights)].to(x.dtype)
         return view.addcmul((view - x).detach(), spread(weight / weight.detach() - 1, x))
 
-    def pick(self, x: Tensor, dice: Dice) -> Tensor:
-        """View each sample under one transform, computing nothing else.
+    def pick(self, x: Tensor, params: Drawn) -> Tensor:
+        """Apply one transform per sample, and compute no other.
 
-        Which transforms are needed, and for which samples, is read off the device once per call.
+        Which transforms are needed for which samples is read from the device once per call.
         """
-        lots, rolled = dice
-        choice = chosen(lots, self.weights)
-        groups, back = grouped(choice, len(self.transforms))
-        views = []
-        for transform, magnitude, rolls, rows in zip(
-            self.transforms, self.magnitudes, rolled, groups, strict=True
-        ):
-            if len(rows):
-                noise = take(transform.meet(x, rolls), rows)
-                views.append(transform.replay(x[rows], magnitude, noise))
+        groups, back = grouped(chosen(params.choice, self.weights), len(self.transforms))
+        views = [
+            checked_apply(transform, x, magnitude, drawn, rows)
+            for (transform, magnitude, drawn), rows in zip(self._all(params), groups, strict=True)
+            if len(rows)
+        ]
         return torch.cat(views)[back]
 
-    def pick_by_mask(self, x: Tensor, dice: Dice) -> Tensor:
-        """View each sample under one transform, computing all transforms: no shape depends on the dice.
+    def pick_by_mask(self, x: Tensor, params: Drawn) -> Tensor:
+        """Apply one transform per sample, computing all of them: the definition of `pick`.
 
-        This is the plain definition that `pick` must equal, and what compiled and exported
-        graphs contain.
+        Compiled and exported graphs contain this, because no shape depends on random values.
         """
-        lots, rolled = dice
-        choice = chosen(lots, self.weights)
+        choice = chosen(params.choice, self.weights)
         picked = x
-        for index, (transform, magnitude, rolls) in enumerate(
-            zip(self.transforms, self.magnitudes, rolled, strict=True)
-        ):
-            view = transform.replay(x, magnitude, transform.meet(x, rolls))
+        for index, (transform, magnitude, drawn) in enumerate(self._all(params)):
+            view = checked_apply(transform, x, magnitude, drawn)
             picked = torch.where(spread(choice == index, x), view, picked)
         return picked
 
-    @property
-    def resampling(self) -> Resampling | None:
-        """How all transforms resample images, if all are affine maps that do so alike."""
-        found = {resampling(transform) for transform in self.transforms}
-        return found.pop() if len(found) == 1 else None
+    def pick_by_map(self, x: Tensor, params: Drawn) -> Tensor:
+        """Apply one affine transform per sample, by one resampling of the whole batch."""
+        return resample(x, self.maps(x, params), self.resampling or ("bilinear", "zeros"))
 
-    def maps(self, x: Tensor, dice: Dice) -> Tensor:
-        """Give the affine map (B, 2, 3) of one transform per sample, if all transforms are such maps.
+    def maps(self, x: Tensor, params: LayerParams) -> Maps:
+        """Return the affine map of each sample: of the drawn transform, or of the only active one."""
+        if isinstance(params, Mixed):
+            ((transform, _, magnitude, drawn),) = self._weighted(params, x)
+            assert isinstance(transform, Affine)
+            return Maps(transform.map(x, magnitude, drawn), {})
+        return chosen_maps(x, chosen(params.choice, self.weights), self._all(params))
 
-        The maps of all transforms are computed, being six numbers each; nothing is read off the device.
-        """
-        lots, rolled = dice
-        choice = chosen(lots, self.weights)
-        maps = torch.stack(
-            [
-                transform.map(x, magnitude, rolls)
-                for transform, magnitude, rolls in zip(
-                    self.transforms, self.magnitudes, rolled, strict=True
-                )
-                if isinstance(transform, Affine)
-            ]
-        )
-        return maps[choice, torch.arange(x.shape[0], device=x.device)]
+    def _all(self, params: Drawn) -> Iterator[tuple[Transform, Tensor, Params]]:
+        """Iterate over all transforms, with their magnitudes and params."""
+        return zip(self.transforms, self.magnitudes, params.transforms, strict=True)
 
-    def pick_by_map(self, x: Tensor, dice: Dice) -> Tensor:
-        """View each sample under one transform, by one resampling for the whole batch."""
-        interpolation, padding = self.resampling or ("bilinear", "zeros")
-        return warp(x, self.maps(x, dice), interpolation, padding)
-
-    def sentence(self) -> str:
-        """Say what was learned, the heaviest transform first and the weightless left out."""
+    def describe(self) -> str:
+        """Describe the transforms by falling weight; those below 0.01 are left out."""
         rows = zip(self.weights.tolist(), self.magnitudes.tolist(), self.transforms, strict=True)
-        heaviest, *others = sorted(rows, key=lambda row: -row[0])
+        first, *others = sorted(rows, key=lambda row: -row[0])
         return " + ".join(
             f"{weight:.2f} × {transform.name} {transform.describe(magnitude)}"
-            for weight, magnitude, transform in (heaviest, *others)
-            if weight >= min(0.01, heaviest[0])
+            for weight, magnitude, transform in (first, *others)
+            if weight >= min(0.01, first[0])
         )
 
     def __repr__(self) -> str:
-        return self.sentence()
-
-
-def resampling(transform: Transform) -> Resampling | None:
-    """Tell how a transform resamples images, if it is an affine map."""
-    return (transform.interpolation, transform.padding) if isinstance(transform, Affine) else None
+        return self.describe()
 
 
 def _initial(magnitude: float | Sequence[float], count: int) -> Tensor:

@@ -1,95 +1,92 @@
-"""Augmentation layers in sequence, and the augmentation that does nothing."""
+"""Augmentation layers in sequence, and the augmentation that changes nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet.layers.layer import AugmentationLayer, Dice, Resampling, Weighed, resampling
+from augnet.layers.layer import AugmentationLayer, LayerParams, Mixed
+from augnet.layers.resampling import compose_maps, resample, shared_resampling
+from augnet.transforms import Transform
 from augnet.transforms.base import full_precision
-from augnet.transforms.geometry import Affine, compose, warp
+from augnet.transforms.geometry import Affine
 
 
 class AugmentationModule(nn.Module):
-    """Layers one after the other, so that each can learn another invariance (section 3.3).
+    """Layers in sequence, so that each can learn another invariance (section 3.3).
 
-    Consecutive layers of affine transforms that resample alike do so once, under the product of their
-    maps: it is faster and sharper than one resampling after the other, and what leaves the image
-    in between can return. In training, where layers mix their transforms, that is for layers that have
-    one transform or have made up their mind: else a trunk would be trained on blurred images, and asked
-    about sharp ones.
+    Consecutive layers of affine maps multiply their maps and resample once, in graphs too. In
+    training, where layers mix transforms, this is done for layers with only one active transform:
+    they have no other, or the weights of all others are negligible. So the trunk is trained on
+    images as sharp as those that it sees in eval.
+
+    Flips are part of the product in eval only. In training, the gradient in the probability of a
+    flip after another map is a difference of two views that one resampling does not have; such a
+    flip is applied by itself, which needs no resampling.
     """
 
-    def __init__(self, layers: Iterable[AugmentationLayer]) -> None:
+    def __init__(self, *layers: AugmentationLayer) -> None:
         super().__init__()
-        if isinstance(layers, nn.Module):
-            raise TypeError("a module takes a list of layers: AugmentationModule([layer])")
-        self.layers = nn.ModuleList(layers)
-        if not len(self.layers):
+        if len(layers) == 1 and not isinstance(layers[0], nn.Module):
+            raise TypeError(
+                f"a module takes layers, not a {type(layers[0]).__name__} of them: "
+                "AugmentationModule(*layers)"
+            )
+        if not layers:
             raise ValueError("a module takes at least one layer; to augment nothing: identity")
-        for layer in self.layers:
+        for layer in layers:
             if not isinstance(layer, AugmentationLayer):
                 raise TypeError(
-                    f"a module takes a list of layers; got {type(layer).__name__}: "
-                    "AugmentationModule([AugmentationLayer(...), ...])"
+                    f"a module takes layers; got {type(layer).__name__}: "
+                    "AugmentationModule(AugmentationLayer(...), ...)"
                 )
+        self.layers = nn.ModuleList(layers)
+
+    @property
+    def joinable_params(self) -> bool:
+        """Whether params of several copies can be joined."""
+        return all(layer.joinable_params for layer in self)
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Pass each sample through all layers."""
         self.check(x)
-        if not self.training:
-            return self.follow(x, self.roll(x, generator))
-        with full_precision(x):
-            awake = [
-                layer.awake(x, generator) if layer.mixing == "weighted" else [] for layer in self
-            ]
-            for first, *more in _runs([_lone_map(transforms) for transforms in awake]):
-                if more:
-                    x = self._resample_decided([first, *more], x, awake, generator)
-                elif awake[first]:
-                    x = self[first].mix(x, generator, awake[first])
-                else:
-                    x = self[first].draw(x, generator)
-        return x
+        return self.apply_params(x, self.sample_params(x.shape, x, generator))
 
     def check(self, x: Tensor) -> None:
-        """Refuse what not all layers can take, before any dice are rolled."""
+        """Raise an error if some layer does not accept `x`, before params are drawn."""
         for layer in self:
             layer.check(x)
 
-    def roll(self, x: Tensor, generator: Generator | None = None) -> list[Dice]:
-        """Roll the dice of an eval pass, layer after layer."""
-        return [layer.roll(x, generator) for layer in self]
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> list[LayerParams]:
+        """Draw the params of all layers, one layer after the other."""
+        return [layer.sample_params(shape, like, generator) for layer in self]
 
-    def follow(self, x: Tensor, dice: list[Dice]) -> Tensor:
-        """View each sample as the dice say."""
-        for run in _runs([layer.resampling for layer in self]):
+    def apply_params(self, x: Tensor, params: list[LayerParams]) -> Tensor:
+        """Return the view of each sample with these params."""
+        for run in self._runs(params):
             if len(run) == 1:
-                x = self[run[0]].follow(x, dice[run[0]])
-                continue
-            with full_precision(x):
-                maps = [self[index].maps(x, dice[index]) for index in run]
-                x = _resample(x, maps, self[run[0]].resampling)
+                ((layer, drawn),) = run
+                x = layer.apply_params(x, drawn)
+            else:
+                x = _resample_once(x, run)
         return x
 
-    def _resample_decided(
-        self, run: list[int], x: Tensor, awake: list[list[Weighed]], generator: Generator | None
-    ) -> Tensor:
-        """View samples under the only transform that is awake in each layer of a run."""
-        chosen = [awake[index][0] for index in run]
-        maps = [
-            transform.map(x, magnitude, transform.roll(x, generator))
-            for transform, _, magnitude in chosen
-            if isinstance(transform, Affine)
-        ]
-        view = _resample(x, maps, resampling(chosen[0][0]))
-        weights = [
-            weight
-            for index, (_, weight, _) in zip(run, chosen, strict=True)
-            if len(self[index].transforms) > 1
-        ]
-        return view * torch.stack(weights).prod().to(x.dtype) if weights else view
+    def _runs(self, params: list[LayerParams]) -> list[list[tuple[AugmentationLayer, LayerParams]]]:
+        """Group consecutive layers that can share one resampling."""
+        runs: list[list[tuple[AugmentationLayer, LayerParams]]] = []
+        transforms: list[Transform] = []
+        for layer, drawn in zip(self, params, strict=True):
+            mapped = _mapped(layer, drawn)
+            if transforms and mapped and shared_resampling([*transforms, *mapped]):
+                runs[-1].append((layer, drawn))
+                transforms += mapped
+            else:
+                runs.append([(layer, drawn)])
+                transforms = mapped
+        return runs
 
     def __iter__(self) -> Iterator[AugmentationLayer]:
         return iter(self.layers)  # type: ignore[arg-type]
@@ -101,30 +98,31 @@ class AugmentationModule(nn.Module):
         return self.layers[index]  # type: ignore[return-value]
 
     def __repr__(self) -> str:
-        return "\n".join(layer.sentence() for layer in self)
+        return "\n".join(layer.describe() for layer in self)
 
 
-def _lone_map(awake: list[Weighed]) -> Resampling | None:
-    """Tell how a layer resamples, if the transforms that are awake are one affine map."""
-    return resampling(awake[0][0]) if len(awake) == 1 else None
+def _mapped(layer: AugmentationLayer, params: LayerParams) -> list[Transform]:
+    """Return the transforms of a layer if their maps may be multiplied with those of others."""
+    if not isinstance(params, Mixed):
+        return [] if layer.training else list(layer.transforms)
+    only = layer.transforms[params.active[0]]
+    return [only] if len(params.active) == 1 and isinstance(only, Affine) else []
 
 
-def _runs(resamplings: list[Resampling | None]) -> list[list[int]]:
-    """Give the numbers of the layers in order, those together that resample alike."""
-    runs: list[list[int]] = []
-    for index, how in enumerate(resamplings):
-        if index and how and how == resamplings[index - 1]:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    return runs
-
-
-def _resample(x: Tensor, maps: list[Tensor], how: Resampling | None) -> Tensor:
-    interpolation, padding = how or ("bilinear", "zeros")
-    return warp(x, reduce(lambda a, b: compose(a, b, x), maps), interpolation, padding)
+def _resample_once(x: Tensor, run: list[tuple[AugmentationLayer, LayerParams]]) -> Tensor:
+    """Resample images under the product of the maps of all layers of a run."""
+    how = shared_resampling(t for layer, params in run for t in _mapped(layer, params))
+    with full_precision(x):
+        maps = reduce(lambda a, b: compose_maps(a, b, x), (layer.maps(x, p) for layer, p in run))
+        view = resample(x, maps, how or ("bilinear", "zeros"))
+        weights = [
+            layer.weights[params.active[0]]
+            for layer, params in run
+            if isinstance(params, Mixed) and len(layer.transforms) > 1
+        ]
+        return view * torch.stack(weights).prod().to(x.dtype) if weights else view
 
 
 def identity(x: Tensor, generator: Generator | None = None) -> Tensor:
-    """Augment nothing: the baseline of every experiment."""
+    """Return the samples as they are: the baseline of every experiment."""
     return x

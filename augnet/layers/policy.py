@@ -1,113 +1,148 @@
-"""Data augmentation as it is usually done: fixed transforms, in training alone."""
+"""Fixed augmentation policies, which learn nothing."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import validation
-from augnet.transforms import Transform, Unsigned, spread
-from augnet.transforms.base import full_precision, grouped
+from augnet.transforms import Params, Ranged, Transform, spread
+from augnet.transforms.base import checked_apply, full_precision, grouped
 from augnet.transforms.noise import categorical, uniform
 
 
 @dataclass(frozen=True)
 class Step:
-    """A transform, how often it is used, and how strongly.
+    """A transform, the probability that it is applied, and its magnitude.
 
-    A transform draws its strength from all that lies within the magnitude. `parts` are for policies that
-    take some values only, evenly: (-1, 1) is the magnitude itself with either sign.
+    A transform draws its strength from the whole range of the magnitude. With `fractions` it draws
+    evenly from these values only: (-1, 1) is the magnitude itself with either sign.
     """
 
     transform: Transform
     probability: float = 1.0
     magnitude: float = 1.0
-    parts: tuple[float, ...] = ()
+    fractions: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("probability", "magnitude"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} lies in [0, 1]; got {getattr(self, name)}")
-        if self.parts and not isinstance(self.transform, Unsigned):
+        if self.fractions and not isinstance(self.transform, Ranged):
             raise ValueError(
-                f"parts are for transforms with a strength; {self.transform.name} has none"
+                f"fractions are for transforms with a strength; {self.transform.name} has none"
             )
-        if any(not -1 <= part <= 1 for part in self.parts):
-            raise ValueError(f"parts of a magnitude lie in [-1, 1]; got {self.parts}")
+        if any(not -1 <= fraction <= 1 for fraction in self.fractions):
+            raise ValueError(f"fractions of a magnitude lie in [-1, 1]; got {self.fractions}")
 
-    def view(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Transform each sample, or leave it alone, by its own dice."""
-        noise = self.transform.sample(x, generator)
-        if self.parts:
-            place = uniform(x, x.shape[:1], generator) * len(self.parts)
-            noise = x.new_tensor(self.parts)[place.long().clamp(max=len(self.parts) - 1)]
-        view = self.transform.replay(x, self.magnitude, noise)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> tuple[Params, Tensor | None]:
+        """Draw the params of the transform, and whether each sample is transformed."""
+        params = self.transform.sample_params(shape, like, generator)
+        if self.fractions:
+            index = uniform(like, shape[:1], generator) * len(self.fractions)
+            params = like.new_tensor(self.fractions)[
+                index.long().clamp(max=len(self.fractions) - 1)
+            ]
         if self.probability == 1:
-            return view
-        used = uniform(x, x.shape[:1], generator) < self.probability
-        return torch.where(spread(used, x), view, x)
+            return params, None
+        return params, uniform(like, shape[:1], generator) < self.probability
+
+    def apply(self, x: Tensor, params: tuple[Params, Tensor | None]) -> Tensor:
+        """Transform each sample, or return it as it is."""
+        drawn, applied = params
+        view = checked_apply(self.transform, x, self.magnitude, drawn)
+        return view if applied is None else torch.where(spread(applied, x), view, x)
+
+
+class RoundParams(NamedTuple):
+    """The rows that follow each sub-policy, the order that undoes it, and the params of steps."""
+
+    groups: tuple[Tensor, ...] | None
+    back: Tensor | None
+    steps: list[list[tuple[Params, Tensor | None]]]
 
 
 class Policy(nn.Module):
-    """Sub-policies, of which each sample follows one, drawn evenly: its steps one after the other.
+    """Sub-policies: sequences of steps, of which each sample follows one, drawn evenly.
 
     With several `rounds`, each sample follows so many sub-policies, drawn anew each time. In eval a
-    policy is the identity: what it teaches is trained in, not built in. `view` always augments, so
-    that `AugNet(policy.view, trunk)` averages over it at test time too.
+    policy is the identity, unless it is to act `in_eval` too; `AugNet` then averages over it.
+
+    AutoAugment, RandAugment, TrivialAugment and padded crops are such tables. Params are drawn for
+    the samples of each group, not for the whole batch, so params of copies cannot be joined.
     """
 
-    def __init__(self, subpolicies: Sequence[Sequence[Step]], rounds: int = 1) -> None:
+    def __init__(
+        self, subpolicies: Sequence[Sequence[Step]], rounds: int = 1, in_eval: bool = False
+    ) -> None:
         super().__init__()
         if not subpolicies or not all(subpolicies):
             raise ValueError("a policy takes at least one sub-policy of at least one step")
         self.subpolicies = tuple(tuple(steps) for steps in subpolicies)
         self.rounds = validation.count(rounds, "rounds")
+        self.in_eval = in_eval
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Give each sample a view of its own, in training."""
+        """Return a view of each sample."""
         self.check(x)
-        return self.view(x, generator) if self.training else x
+        return self.apply_params(x, self.sample_params(x.shape, x, generator))
 
     def check(self, x: Tensor) -> None:
-        """Refuse what not all transforms can take."""
+        """Raise an error if some transform does not accept `x`."""
         validation.batch(x, "Policy")
         for steps in self.subpolicies:
             for step in steps:
                 step.transform.check(x)
 
-    def view(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Give each sample a view of its own."""
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> list[RoundParams]:
+        """Draw the params of all rounds; of none in eval, unless the policy acts `in_eval`."""
+        if not (self.training or self.in_eval):
+            return []
+        return [self._sample_round(shape, like, generator) for _ in range(self.rounds)]
+
+    def apply_params(self, x: Tensor, params: list[RoundParams]) -> Tensor:
+        """Return the view of each sample with these params."""
         with full_precision(x):
-            for _ in range(self.rounds):
-                x = self._round(x, generator)
+            for each in params:
+                x = self._apply_round(x, each)
         return x
 
-    def _round(self, x: Tensor, generator: Generator | None) -> Tensor:
+    def _sample_round(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None
+    ) -> RoundParams:
         count = len(self.subpolicies)
-        if count == 1:
-            return self._follow(self.subpolicies[0], x, generator)
-        choice = categorical(x.new_full((count,), 1 / count), x.shape[0], generator)
-        groups, back = grouped(choice, count)
-        views = [
-            self._follow(steps, x[rows], generator)
-            for steps, rows in zip(self.subpolicies, groups, strict=True)
-            if len(rows)
+        groups, back, sizes = None, None, [shape[0]]
+        if count > 1:
+            choice = categorical(like.new_full((count,), 1 / count), shape[0], generator)
+            groups, back = grouped(choice, count)
+            sizes = [len(rows) for rows in groups]
+        steps = [
+            [step.sample_params((size, *shape[1:]), like, generator) for step in steps if size]
+            for steps, size in zip(self.subpolicies, sizes, strict=True)
         ]
-        return torch.cat(views)[back]
+        return RoundParams(groups, back, steps)
 
-    @staticmethod
-    def _follow(steps: Sequence[Step], x: Tensor, generator: Generator | None) -> Tensor:
-        for step in steps:
-            x = step.view(x, generator)
-        return x
+    def _apply_round(self, x: Tensor, params: RoundParams) -> Tensor:
+        views = []
+        for number, (steps, drawn) in enumerate(zip(self.subpolicies, params.steps, strict=True)):
+            if drawn:
+                view = x if params.groups is None else x[params.groups[number]]
+                for step, each in zip(steps, drawn, strict=True):
+                    view = step.apply(view, each)
+                views.append(view)
+        return views[0] if params.back is None else torch.cat(views)[params.back]
 
 
 class ByClass(nn.Module):
-    """A policy for each class, by which samples are augmented in training, when labels are known.
+    """One policy per class (Rommel et al. 2022).
 
-    Where no label is known, nothing is done: as an augmentation of a net this is the identity, and
-    training calls `labeled` before (Rommel et al. 2022).
+    Labels are known in training only, which calls `labeled`. Without labels this is the identity.
     """
 
     def __init__(self, policies: Sequence[nn.Module]) -> None:
@@ -115,11 +150,11 @@ class ByClass(nn.Module):
         self.policies = nn.ModuleList(policies)
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Leave samples alone, whose class nobody said."""
+        """Return samples as they are, because their classes are unknown."""
         return x
 
     def labeled(self, x: Tensor, y: Tensor, generator: Generator | None = None) -> Tensor:
-        """Give each sample a view by the policy of its class."""
+        """Return a view of each sample by the policy of its class."""
         groups, back = grouped(y, len(self.policies))
         views = [
             policy(x[rows], generator)
@@ -130,7 +165,7 @@ class ByClass(nn.Module):
 
 
 class Chain(nn.Module):
-    """One augmentation after the other: what somebody knew, and then what is learned."""
+    """Augmentations in sequence, such as a fixed policy and then layers that learn."""
 
     def __init__(self, stages: Iterable[nn.Module]) -> None:
         super().__init__()
@@ -138,19 +173,37 @@ class Chain(nn.Module):
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Pass each sample through all stages."""
-        for stage in self.stages:
-            x = stage(x, generator)
+        self.check(x)
+        return self.apply_params(x, self.sample_params(x.shape, x, generator))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.stages)
+
+    def check(self, x: Tensor) -> None:
+        """Raise an error if some stage does not accept `x`."""
+        for stage in self:
+            stage.check(x)
+
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> list[Params]:
+        """Draw the params of all stages, one after the other."""
+        return [stage.sample_params(shape, like, generator) for stage in self]
+
+    def apply_params(self, x: Tensor, params: list[Params]) -> Tensor:
+        """Return the view of each sample with these params."""
+        for stage, drawn in zip(self, params, strict=True):
+            x = stage.apply_params(x, drawn)
         return x
 
-    def view(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Pass each sample through all stages, and through those that are for training only."""
-        for stage in self.stages:
-            x = stage.view(x, generator) if isinstance(stage, Policy) else stage(x, generator)
-        return x
 
-
-def built_in(
+def active_in_eval(
     augment: Callable[[Tensor, Generator | None], Tensor],
 ) -> Callable[[Tensor, Generator | None], Tensor]:
-    """Give an augmentation as it is averaged over at test: policies as they are in training."""
-    return augment.view if isinstance(augment, Policy | Chain) else augment
+    """Return an augmentation whose policies act in eval too, so that a net averages over them."""
+    if isinstance(augment, Policy):
+        return Policy(augment.subpolicies, augment.rounds, in_eval=True)
+    if isinstance(augment, Chain):
+        stages = [active_in_eval(stage) for stage in augment]
+        return Chain(stage for stage in stages if isinstance(stage, nn.Module))
+    return augment

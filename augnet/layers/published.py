@@ -1,15 +1,15 @@
-"""Policies that others published, as tables over our own transforms.
+"""Published policies, as tables of transforms.
 
-Translations are in parts of the side and resample nearest pixels, as their authors have it; the
-strength of a color transform is its factor less one. A level becomes a magnitude: the part of the
-transform's limit.
+Translations are in fractions of the side and resample nearest pixels, as the authors do; the
+strength of a color transform is its factor minus one. A level becomes a magnitude: a fraction of
+the limit of the transform.
 """
 
 from augnet.layers.policy import Policy, Step
 from augnet.transforms import TransformSpec, build_transforms
 
 EITHER_SIGN = (-1.0, 1.0)
-AS_IT_IS = (1.0,)
+FULL = (1.0,)
 UNSIGNED = ("posterize", "solarize")
 WITHOUT_STRENGTH = ("autocontrast", "equalize", "invert")
 
@@ -26,12 +26,12 @@ WIDE = LIMITS | {
     "brightness": 0.99, "saturation": 0.99, "contrast": 0.99, "sharpness": 0.99, "posterize": 6.0,
 }  # fmt: skip
 
-# The fourteen transforms that RandAugment and TrivialAugment draw from, besides the identity.
+# RandAugment and TrivialAugment draw from these transforms and the identity.
 DRAWN = ("autocontrast", "equalize", "rotate", "solarize", "saturation", "posterize", "contrast",
          "brightness", "sharpness", "shear_x", "shear_y", "translate_x", "translate_y")  # fmt: skip
 
-# AutoAugment's policy for CIFAR-10: (transform, probability, level of 0 to 9), the paper's table 7. Its
-# Color is our saturation; a level is None where a transform has no strength.
+# AutoAugment's policy for CIFAR-10, table 7: (transform, probability, level of 0 to 9). Its Color is
+# our saturation; a level is None if a transform has no strength.
 AUTOAUGMENT: tuple[tuple[tuple[str, float, int | None], ...], ...] = (
     (("invert", 0.1, None), ("contrast", 0.2, 6)),
     (("rotate", 0.7, 2), ("translate_x", 0.3, 9)),
@@ -62,13 +62,13 @@ AUTOAUGMENT: tuple[tuple[tuple[str, float, int | None], ...], ...] = (
 
 
 def crop_flip(padding: int = 4, side: int = 32) -> Policy:
-    """Cut the image out of itself padded with zeros, and mirror it or not (Krizhevsky 2012)."""
+    """Crop images padded with zeros, and flip them horizontally (Krizhevsky 2012)."""
     pixels = tuple(step / padding for step in range(-padding, padding + 1))
     sides = build_transforms(
         {"name": transform, "limit": padding / side} for transform in ("translate_x", "translate_y")
     )
     (flip,) = build_transforms("horizontal_flip")
-    return Policy([[*(Step(transform, parts=pixels) for transform in sides), Step(flip)]])
+    return Policy([[*(Step(transform, fractions=pixels) for transform in sides), Step(flip)]])
 
 
 def autoaugment() -> Policy:
@@ -85,7 +85,7 @@ def autoaugment() -> Policy:
 
 
 def randaugment(rounds: int = 3, level: int = 9, levels: int = 30) -> Policy:
-    """Build RandAugment: so many transforms of fourteen, one after the other, all at one level."""
+    """Build RandAugment: `rounds` of fourteen transforms in sequence, all at one level."""
     if not 0 <= level <= levels:
         raise ValueError(f"level lies between 0 and {levels}; got {level}")
     steps = [published(transform, LIMITS, level / levels) for transform in DRAWN]
@@ -99,7 +99,7 @@ def trivialaugment(levels: int = 30) -> Policy:
 
 
 def nothing() -> Step:
-    """Give the step that leaves samples alone, which is one of the fourteen."""
+    """Return the step that changes nothing, one of the fourteen."""
     return Step(build_transforms("rotate")[0], magnitude=0.0)
 
 
@@ -116,13 +116,13 @@ def published(
     spec: dict[str, TransformSpec | float | str] = {"name": name, "limit": limits[name]}
     if name in ("rotate", "shear_x", "shear_y", "translate_x", "translate_y"):
         spec["interpolation"] = "nearest"
-    parts = tuple(level / levels for level in range(levels + 1)) if levels else AS_IT_IS
+    fractions = tuple(level / levels for level in range(levels + 1)) if levels else FULL
     if name == "posterize":  # whole bits
         bits = limits[name]
-        magnitude, parts = (
+        magnitude, fractions = (
             round(magnitude * bits) / bits,
-            tuple(round(part * bits) / bits for part in parts),
+            tuple(round(fraction * bits) / bits for fraction in fractions),
         )
     if name not in UNSIGNED:
-        parts = tuple(sign * part for part in parts for sign in EITHER_SIGN)
-    return Step(build_transforms(spec)[0], probability, magnitude, parts)
+        fractions = tuple(sign * fraction for fraction in fractions for sign in EITHER_SIGN)
+    return Step(build_transforms(spec)[0], probability, magnitude, fractions)

@@ -116,7 +116,7 @@ class Composition(NetTraining):
         self.magnitudes = [row.magnitude for row in kept]
         self.bernoulli = [isinstance(row.transform, Bernoulli) for row in kept]
         layers = [AugmentationLayer(row.transform, magnitude=1.0) for row in kept]
-        augment = AugmentationModule(layers).to(data.x.device, data.x.dtype) if kept else identity
+        augment = AugmentationModule(*layers).to(data.x.device, data.x.dtype) if kept else identity
         net = AugNet(augment, trunk, data.aggregate, copies=config.copies if kept else 1)
         super().__init__(data, net, generator, config, steps)
         self.factors = [1.0 for _ in kept]

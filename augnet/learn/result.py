@@ -61,7 +61,7 @@ class Invariance:
         low, high = (f"{end:.3g}" for end in self.interval)
         if self.unit == "probability":
             return f"probability {self.strength:.2f} ({low} to {high})"
-        prefix = self.transform.reach or "up to "
+        prefix = self.transform.prefix or "up to "
         return f"{prefix}{self.strength:.3g} {self.unit} ({low} to {high})"
 
 

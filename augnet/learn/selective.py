@@ -44,7 +44,7 @@ class SelectiveLayers(NetTraining):
             for some in transforms
         ]
         layers = [AugmentationLayer(*some, temperature=config.temperature) for some in transforms]
-        self.augment = AugmentationModule(layers).to(data.x.device, data.x.dtype)
+        self.augment = AugmentationModule(*layers).to(data.x.device, data.x.dtype)
         for layer, mine in zip(self.augment, self.rows, strict=True):
             magnitudes = [row.magnitude if row.kept else 0.0 for row in mine]
             with torch.no_grad():

@@ -4,6 +4,7 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.transforms import Bernoulli, Signed, Transform, Unsigned, spread
+from augnet.transforms.base import checked_apply
 from augnet.transforms.noise import uniform
 
 
@@ -21,13 +22,13 @@ def apply_at_strength(
     params takes the fraction as its magnitude.
     """
     if isinstance(transform, Bernoulli):
-        return torch.where(spread(fractions > 0, x), transform.apply(x), x)
-    noise = transform.sample(x, generator)
+        return torch.where(spread(fractions > 0, x), transform.transform(x), x)
+    noise = transform.sample_params(x.shape, x, generator)
     if isinstance(transform, Signed):
         noise = torch.where(noise < 0, -1.0, 1.0).to(x) if signs is None else signs
     elif isinstance(transform, Unsigned):
         noise = torch.ones_like(noise)
-    return transform.replay(x, fractions, noise)
+    return checked_apply(transform, x, fractions, noise)
 
 
 def stratified_strengths(like: Tensor, count: int, strata: int, generator: Generator) -> Tensor:

@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 def build_augment(layers: tuple[Layer, ...]) -> Any:
     """Build the augmentation; without layers, the identity."""
-    return AugmentationModule(layer.build() for layer in layers) if layers else identity
+    return AugmentationModule(*(layer.build() for layer in layers)) if layers else identity
 
 
 def describe_layers(augment: Any) -> tuple[Layer, ...]:

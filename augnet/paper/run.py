@@ -58,10 +58,12 @@ def layers(
     shared = {"sfreq": sfreq, "channels": channels}
     shared = {key: value for key, value in shared.items() if value is not None}
     module = AugmentationModule(
-        AugmentationLayer(
-            *build_transforms(layer, **shared), magnitude=magnitude, temperature=temperature
+        *(
+            AugmentationLayer(
+                *build_transforms(layer, **shared), magnitude=magnitude, temperature=temperature
+            )
+            for layer in layers * repeat
         )
-        for layer in layers * repeat
     )
     if after is None:
         return module

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.invariance import invariance, summary
-from augnet.layers import built_in, identity
+from augnet.layers import active_in_eval, identity
 from augnet.net import AugNet
 from augnet.paper.datasets import Samples
 from augnet.transforms import Transform
@@ -27,7 +27,7 @@ def with_views(net: AugNet, views: str) -> AugNet:
         return net
     if views == "plain":
         return AugNet(identity, net.trunk, net.aggregate, copies=1)
-    return AugNet(built_in(net.augment), net.trunk, net.aggregate, net.copies)
+    return AugNet(active_in_eval(net.augment), net.trunk, net.aggregate, net.copies)
 
 
 @torch.no_grad()

@@ -18,7 +18,8 @@ from augnet.transforms.base import (
     Domain,
     Magnitude,
     Multiplicative,
-    Noise,
+    Params,
+    Ranged,
     Signed,
     Transform,
     Unsigned,
@@ -65,9 +66,9 @@ from augnet.validation import nearest
 
 __all__ = [
     "TRANSFORMS", "TransformSpec", "build_transforms", "register_transform",
-    "Transform", "Bernoulli", "Unsigned", "Signed", "Multiplicative", "Affine",
+    "Transform", "Bernoulli", "Ranged", "Unsigned", "Signed", "Multiplicative", "Affine",
     "Domain", "ANYTHING", "COLOR_IMAGES", "IMAGES", "SIGNALS",
-    "Magnitude", "Noise", "per_sample", "spread",
+    "Magnitude", "Params", "per_sample", "spread",
     "TranslateX", "TranslateY", "ShearX", "ShearY", "Rotate", "Scale",
     "HorizontalFlip", "VerticalFlip",
     "Brightness", "Contrast", "Saturation", "Hue", "Sharpness", "Solarize", "Posterize",

@@ -1,10 +1,12 @@
-"""What a transform is: a stateless, differentiable transformation T(x; μ), and its families.
+"""The base classes of transforms: stateless, differentiable functions T(x; μ).
 
-Transform            a transform with noise of its own
-├── Bernoulli         a coin: the whole transformation, with probability μ · limit
-├── Linear           an operator: x plus a linear function of x
-└── Unsigned           a strength, uniform on [0, μ · limit]
-    └── Signed       a signed strength, uniform on ±μ · limit
+Transform            params of its own
+├── Bernoulli        the whole transform with probability μ · limit, else nothing
+├── Linear           x plus a linear function of x
+└── Ranged           a strength, drawn for each sample
+    ├── Unsigned     uniform on [0, μ · limit]
+    └── Signed       uniform on ±μ · limit
+        └── Affine   an affine map of images (geometry.py)
 """
 
 import math
@@ -24,19 +26,20 @@ from augnet import validation
 from augnet.transforms.noise import uniform
 from augnet.transforms.relax import bernoulli
 
-Noise: TypeAlias = Any  # a tensor or some of them in a tuple, the batch being their first axis
+Params: TypeAlias = Any
+"""A tensor, or tensors in a tuple or list; the batch is their first axis."""
 Magnitude: TypeAlias = float | Tensor
 
 
 @dataclass(frozen=True)
 class Domain:
-    """A kind of input: its name and its axes, of which numbers are fixed sizes."""
+    """A kind of input: its name and its axes; digits are fixed sizes."""
 
     name: str
     axes: tuple[str, ...]
 
-    def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether a batch of this shape is of this kind."""
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Tell whether a batch of this shape is of this kind."""
         if self.axes[-1] == "...":
             return len(shape) >= len(self.axes) - 1
         return len(shape) == len(self.axes) and all(
@@ -56,17 +59,17 @@ ANYTHING = Domain("batches", ("B", "..."))
 
 @dataclass(frozen=True)
 class Transform(ABC):
-    """A transform: T(x; μ), the identity at magnitude 0 and at full strength, `limit`, at magnitude 1.
+    """A transform T(x; μ): the identity at magnitude 0, at its `limit` at magnitude 1.
 
-    First the dice, then a pure function: `sample` draws noise that knows nothing of the
-    magnitude, `transform` rolls no dice and is differentiable in `x` and in the magnitude. All
-    noise has the batch as its first axis. Calling the transform does both, with its input checked.
+    `sample_params` draws random params, `apply` is a pure function of its arguments. Params depend
+    on the shape of the batch only, not on its values nor on the magnitude, and have the batch as
+    their first axis: the params of some samples are a slice of the params of all. So one draw can
+    be applied at several magnitudes, and params can be drawn before the data is there.
 
-    The dice of many copies, and of layers to come, are rolled before what they act on is there: so
-    `sample` looks at the shape of `x`, and a transform that needs values of other samples rolls who
-    they are (`roll`) and looks when they are there (`meet`).
+    Magnitude 0 is the identity exactly, without a tolerance. Transforms therefore add what they
+    change to the input.
 
-    A transform has no parameters, no state and no device; it can be printed, compared and hashed.
+    A transform has no parameters, no state and no device. It can be printed, compared and hashed.
     """
 
     limit: float
@@ -75,11 +78,13 @@ class Transform(ABC):
     unit: ClassVar[str]
     domain: ClassVar[Domain] = ANYTHING
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
-    """Limits that make sense: above the first, up to the second."""
-    reach: ClassVar[str] = ""
-    """How a strength is spoken of, before the number: `up to `, `±`."""
+    """Valid limits: above the first, up to the second."""
+    prefix: ClassVar[str] = ""
+    """What `describe` writes before a strength: `up to `, `±`."""
+    batch_coupled: ClassVar[bool] = False
+    """Whether the view of a sample depends on other samples; `apply` then needs the whole batch."""
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Laws (see tests/test_laws.py) that do not hold for this transform, each with the reason."""
+    """Laws of `augnet.testing` that do not hold for this transform, each with the reason."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -96,196 +101,216 @@ class Transform(ABC):
             raise ValueError(f"{self.name} takes a limit {expected} {self.unit}; got {self.limit}")
 
     @abstractmethod
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Noise:
-        """Roll the dice for a batch, whatever the magnitude."""
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Params:
+        """Draw params for a batch of this shape (B, ...), in the dtype and on the device of `like`."""
 
     @abstractmethod
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Transform a batch at one magnitude, or at one per sample, given the dice."""
-
-    def roll(self, x: Tensor, generator: Generator | None = None) -> Noise:
-        """Roll the dice for a batch that has the shape of `x`, whatever its values."""
-        return self.sample(x, generator)
-
-    def meet(self, x: Tensor, rolled: Noise) -> Noise:
-        """Make noise of what was rolled, now that the batch is there."""
-        return rolled
-
-    def strength(self, magnitude: Any) -> Any:
-        """Give a magnitude in physical units (`unit`)."""
-        return magnitude * self.limit
-
-    def describe(self, magnitude: float) -> str:
-        """Give a magnitude in transforms: `±45.0°`, `up to 4.00 bits`, `with probability 0.50`."""
-        strength = self.strength(magnitude)
-        if self.unit == "probability":
-            return f"with probability {strength:.2f}"
-        number = f"{strength:#.3g}".rstrip(".")
-        return f"{self.reach}{number}{'°' if self.unit == 'degrees' else f' {self.unit}'}"
-
-    def check(self, x: Tensor) -> None:
-        """Refuse what is not of this transform's domain."""
-        if not self.domain.fits(tuple(x.shape)):
-            raise ValueError(f"{self.name} takes {self.domain}; got shape {tuple(x.shape)}")
-        validation.floats(x, self.name)
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Transform a batch at one magnitude, or at one per sample, with these params."""
 
     def __call__(
         self, x: Tensor, magnitude: Magnitude = 1.0, generator: Generator | None = None
     ) -> Tensor:
-        """Transform each sample with noise of its own."""
+        """Check the input, draw params, and transform each sample with its own."""
         validation.batch(x, self.name)
         self.check(x)
         validation.magnitude(magnitude, x, self.name)
         with full_precision(x):
-            return self.view(x, magnitude, generator)
+            return checked_apply(self, x, magnitude, self.sample_params(x.shape, x, generator))
 
-    def view(self, x: Tensor, magnitude: Magnitude, generator: Generator | None = None) -> Tensor:
-        """Sample and transform: what layers do, having checked their input once."""
-        return self.replay(x, magnitude, self.sample(x, generator))
+    def strength(self, magnitude: Any) -> Any:
+        """Convert a magnitude to physical units (`unit`)."""
+        return magnitude * self.limit
 
-    def replay(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Transform, and insist that shape and type survive."""
-        view = self.transform(x, magnitude, noise)
-        if view.shape != x.shape or view.dtype != x.dtype:
-            raise TypeError(
-                f"{self.name} made {view.dtype} {tuple(view.shape)} of {x.dtype} "
-                f"{tuple(x.shape)}: a transform keeps shape and type"
-            )
-        return view
+    def describe(self, magnitude: float) -> str:
+        """Describe a magnitude: `±45.0°`, `up to 4.00 bits`, `with probability 0.50`."""
+        strength = self.strength(magnitude)
+        if self.unit == "probability":
+            return f"with probability {strength:.2f}"
+        number = f"{strength:#.3g}".rstrip(".")
+        return f"{self.prefix}{number}{'°' if self.unit == 'degrees' else f' {self.unit}'}"
+
+    def check(self, x: Tensor) -> None:
+        """Raise an error if `x` is not of this transform's domain."""
+        if not self.domain.fits(x.shape):
+            raise ValueError(f"{self.name} takes {self.domain}; got shape {tuple(x.shape)}")
+        validation.floats(x, self.name)
 
 
 @dataclass(frozen=True)
 class Bernoulli(Transform):
-    """A coin: the whole transformation or nothing, so that a flip has a magnitude like others."""
+    """Apply the whole transform to a sample with probability μ · limit, else nothing.
+
+    Outcomes are hard; the gradient in the probability is that of `bernoulli`.
+    """
 
     limit: float = 0.5
 
     unit: ClassVar[str] = "probability"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"exact gradient": "a coin has two outcomes: its gradient is a straight-through one"}
+        {"exact_gradient": "an outcome is applied or not: its gradient is a straight-through one"}
     )
 
     @abstractmethod
-    def apply(self, x: Tensor) -> Tensor:
-        """Transform every sample."""
+    def transform(self, x: Tensor) -> Tensor:
+        """Transform all samples."""
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw one number per sample, to be compared with the probability."""
-        return uniform(x, x.shape[:1], generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw one number per sample, which is compared with the probability."""
+        return uniform(like, shape[:1], generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Transform the samples whose coin shows heads."""
-        tossed = bernoulli(noise, self.strength(per_sample(magnitude, x)))
-        return x.lerp(self.apply(x), spread(tossed, x))
+    def outcomes(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Return 1 for each sample that is transformed and 0 for the others, (B,)."""
+        return bernoulli(params, self.strength(per_sample(magnitude, x)))
+
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Transform the samples whose outcome is 1."""
+        return x.lerp(self.transform(x), spread(self.outcomes(x, magnitude, params), x))
 
 
 @dataclass(frozen=True)
 class Linear(Transform):
-    """A transform that adds to a sample a linear function of it: x + O x.
+    """Add to each sample a linear function of it: x + O x.
 
-    Operators can be summed before they act. So a mixture of transforms that act alike, such as two
-    filters, costs one action: Σ w (x + O x) = (Σ w) x + (Σ w O) x.
+    Operators can be summed before they act: Σ w (x + O x) = (Σ w) x + (Σ w O) x. A mixture of
+    transforms with the same `act`, such as filters, therefore costs one action: all filters of a
+    layer share one Fourier transform and its inverse, all sensor rotations one matrix product.
     """
 
     @abstractmethod
-    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Give the operators of a batch, 0 at magnitude 0, in the form that `act` takes."""
+    def operator(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Return the operators of a batch as `act` takes them, 0 at magnitude 0."""
 
     @staticmethod
     @abstractmethod
     def act(x: Tensor, operator: Tensor) -> Tensor:
         """Apply operators, one per sample: O x."""
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
         """Add what the operator makes of each sample."""
-        return x + self.act(x, self.operator(x, magnitude, noise))
+        return x + self.act(x, self.operator(x, magnitude, params))
 
 
 @dataclass(frozen=True)
-class Unsigned(Transform):
-    """A strength that is uniform between nothing and μ · limit."""
+class Ranged(Transform):
+    """Transform each sample at a strength drawn from a range; subclass `Unsigned` or `Signed`."""
 
-    reach: ClassVar[str] = "up to "
+    low: ClassVar[float]
+    """The lowest number that is drawn; the highest is 1."""
 
     @abstractmethod
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Transform each sample at its own strength, shape (B,), in physical units."""
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw one number in [0, 1) per sample."""
-        return uniform(x, x.shape[:1], generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw one fraction of the magnitude per sample."""
+        return uniform(like, shape[:1], generator, self.low, 1.0)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Transform each sample at its own part of the magnitude."""
-        return self.apply(x, self.strength(noise * per_sample(magnitude, x)))
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Transform each sample at its own fraction of the magnitude."""
+        return self.transform(x, self.strength(params * per_sample(magnitude, x)))
 
 
 @dataclass(frozen=True)
-class Signed(Unsigned):
-    """A signed strength that is uniform between −μ · limit and +μ · limit."""
+class Unsigned(Ranged):
+    """Transform each sample at a strength uniform on [0, μ · limit]."""
 
-    reach: ClassVar[str] = "±"
+    low: ClassVar[float] = 0.0
+    prefix: ClassVar[str] = "up to "
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw one number in [−1, 1) per sample."""
-        return uniform(x, x.shape[:1], generator, -1.0, 1.0)
+
+@dataclass(frozen=True)
+class Signed(Ranged):
+    """Transform each sample at a strength uniform on ±μ · limit."""
+
+    low: ClassVar[float] = -1.0
+    prefix: ClassVar[str] = "±"
 
 
 class Multiplicative:
-    """A mixin for ranged transforms whose strength is a factor between 1 / limit^μ and limit^μ."""
+    """A mixin for signed transforms whose strength is a factor from 1 / limit^μ to limit^μ."""
 
     limit: float
 
     unit: ClassVar[str] = "times"
     bounds: ClassVar[tuple[float, float]] = (1.0, math.inf)
-    reach: ClassVar[str] = "up or down "
+    prefix: ClassVar[str] = "up or down "
 
     def strength(self, magnitude: Any) -> Any:
-        """Give the factor; a negative magnitude gives its inverse."""
+        """Convert a magnitude to a factor; a negative magnitude gives its inverse."""
         return self.limit**magnitude
 
 
+def checked_apply(
+    transform: Transform,
+    x: Tensor,
+    magnitude: Magnitude,
+    params: Params,
+    rows: Tensor | None = None,
+) -> Tensor:
+    """Apply a transform to all samples, or to some rows, and check that shape and dtype are kept.
+
+    A batch-coupled transform is applied to the whole batch even if only some rows are wanted.
+    """
+    coupled = transform.batch_coupled
+    if rows is not None and not coupled:
+        x, params = x[rows], take(params, rows)
+    view = transform.apply(x, magnitude, params)
+    if view.shape != x.shape or view.dtype != x.dtype:
+        raise TypeError(
+            f"{transform.name} made {view.dtype} {tuple(view.shape)} of {x.dtype} "
+            f"{tuple(x.shape)}: a transform keeps shape and type"
+        )
+    return view[rows] if rows is not None and coupled else view
+
+
 def full_precision(x: Tensor) -> AbstractContextManager[object]:
-    """Keep autocast, which is for trunks, from rounding positions and phases to eight bits."""
+    """Disable autocast, which is for trunks: positions and phases do not survive bfloat16."""
     kind = x.device.type
     available = torch.amp.is_autocast_available(kind)
     return torch.autocast(kind, enabled=False) if available else nullcontext()
 
 
 def per_sample(value: Magnitude, x: Tensor) -> Tensor:
-    """Give one value, or one per sample, as a tensor of shape (B,) in the type of `x`."""
+    """Return one value, or one per sample, as a tensor of shape (B,) in the dtype of `x`."""
     if not isinstance(value, Tensor):
         return x.new_full(x.shape[:1], value)
     return value.to(x.dtype).expand(x.shape[0])
 
 
 def spread(values: Tensor, x: Tensor) -> Tensor:
-    """Shape one value per sample so that it broadcasts over the rest of `x`."""
+    """Reshape one value per sample so that it broadcasts over the rest of `x`."""
     return values.reshape(-1, *(1,) * (x.dim() - 1))
 
 
-def take(noise: Noise, rows: Tensor) -> Noise:
-    """Give the noise of some samples of the batch."""
-    if isinstance(noise, tuple | list):
-        parts = [take(part, rows) for part in noise]
-        return type(noise)(*parts) if hasattr(noise, "_fields") else type(noise)(parts)
-    return None if noise is None else noise[rows]
+def take(params: Params, rows: Tensor) -> Params:
+    """Return the params of some samples of the batch."""
+    if isinstance(params, tuple | list):
+        parts = [take(part, rows) for part in params]
+        return type(params)(*parts) if hasattr(params, "_fields") else type(params)(parts)
+    return None if params is None else params[rows]
 
 
-def join(noises: Sequence[Noise]) -> Noise:
-    """Give the noise of several batches as that of one: the reverse of `take`."""
-    first = noises[0]
+def join(params: Sequence[Params]) -> Params:
+    """Concatenate the params of several batches: the reverse of `take`."""
+    first = params[0]
     if isinstance(first, tuple | list):
-        parts = [join(part) for part in zip(*noises, strict=True)]
+        parts = [join(part) for part in zip(*params, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
-    return first if first is None or len(noises) == 1 else torch.cat(list(noises))
+    return first if first is None or len(params) == 1 else torch.cat(list(params))
 
 
 def grouped(choice: Tensor, count: int) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Give the rows that made each of `count` choices, and the order that undoes the grouping.
+    """Return the rows of each of `count` choices, and the order that undoes the grouping.
 
-    This reads the sizes of the groups off the device, once.
+    This reads the sizes of the groups from the device, once.
     """
     sizes = choice.bincount(minlength=count).tolist()
     order = choice.argsort(stable=True)

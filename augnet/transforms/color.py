@@ -1,6 +1,6 @@
-"""Transforms that change what pixels look like, on images in [0, 1]."""
+"""Transforms of pixel values, for images in [0, 1]."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
@@ -15,7 +15,7 @@ from augnet.transforms.base import (
     Bernoulli,
     Domain,
     Magnitude,
-    Noise,
+    Params,
     Signed,
     Transform,
     Unsigned,
@@ -31,7 +31,7 @@ LEVELS = 255
 
 @dataclass(frozen=True)
 class Enhance(Signed):
-    """Go away from a plainer image, or towards it if negative: x + s (x − plainer)."""
+    """Extrapolate from a plainer image, or interpolate if negative: x + s (x − plainer)."""
 
     limit: float = 0.9
 
@@ -39,10 +39,10 @@ class Enhance(Signed):
     domain: ClassVar[Domain] = IMAGES
 
     def plainer(self, x: Tensor) -> Tensor:
-        """Give the image at strength −1: black, unless a subclass says otherwise."""
+        """Return the image at strength −1: black, unless a subclass overrides it."""
         return torch.zeros_like(x)
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Extrapolate from the plainer image, within the range of pixels."""
         return _within_range(x + spread(strength, x) * (x - self.plainer(x)), x)
 
@@ -56,12 +56,12 @@ class Brightness(Enhance):
 
 @dataclass(frozen=True)
 class Contrast(Enhance):
-    """Move pixels away from the image's mean gray or towards it."""
+    """Move pixels away from the mean gray of the image, or towards it."""
 
     unit: ClassVar[str] = "of the contrast"
 
     def plainer(self, x: Tensor) -> Tensor:
-        """Give an even gray."""
+        """Return an even gray."""
         return _luma(x).mean((1, 2, 3), keepdim=True)
 
 
@@ -73,18 +73,18 @@ class Saturation(Enhance):
     domain: ClassVar[Domain] = COLOR_IMAGES
 
     def plainer(self, x: Tensor) -> Tensor:
-        """Give the image in grays."""
+        """Return the image in gray."""
         return _luma(x)
 
 
 @dataclass(frozen=True)
 class Sharpness(Enhance):
-    """Sharpen images or smooth them; their outermost pixels stay as they are."""
+    """Sharpen or smooth images; the outermost pixels stay the same."""
 
     unit: ClassVar[str] = "of the sharpness"
 
     def plainer(self, x: Tensor) -> Tensor:
-        """Give the image smoothed by a 3×3 kernel."""
+        """Return the image smoothed by a 3×3 kernel."""
         if min(x.shape[-2:]) < 3:
             return x
         kernel = x.new_ones(1, 1, 3, 3) / 13
@@ -97,7 +97,7 @@ class Sharpness(Enhance):
 
 @dataclass(frozen=True)
 class Hue(Signed):
-    """Turn the color wheel by an angle within ±limit degrees."""
+    """Rotate hues by an angle within ±limit degrees."""
 
     limit: float = 180.0
 
@@ -105,8 +105,8 @@ class Hue(Signed):
     domain: ClassVar[Domain] = COLOR_IMAGES
     bounds: ClassVar[tuple[float, float]] = (0.0, 180.0)
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Add what the turn changes, so that no turn changes nothing."""
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Add the change in hue, so that an angle of 0 is the identity exactly."""
         high, low = x.amax(1), x.amin(1)
         chroma = high - low
         red, green, blue = x.unbind(1)
@@ -122,7 +122,7 @@ class Hue(Signed):
 
 @dataclass(frozen=True)
 class Solarize(Unsigned):
-    """Invert pixels above a threshold, which comes down from white by up to limit."""
+    """Invert pixels above a threshold, which is up to limit below white."""
 
     limit: float = 1.0
 
@@ -130,10 +130,10 @@ class Solarize(Unsigned):
     domain: ClassVar[Domain] = IMAGES
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"exact gradient": "a threshold is a step: its gradient is that of a soft step"}
+        {"exact_gradient": "a threshold is a step: its gradient is that of a soft step"}
     )
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Invert by a hard step, with the gradient of a soft one in its depth."""
         depth = spread(strength, x)
         above = x.detach() - (1 - depth)
@@ -152,14 +152,14 @@ class Posterize(Unsigned):
     domain: ClassVar[Domain] = IMAGES
     bounds: ClassVar[tuple[float, float]] = (0.0, 8.0)
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"exact gradient": "rounding is flat: its gradient is that of a blend"}
+        {"exact_gradient": "rounding is flat: its gradient is that of a blend"}
     )
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Round down; the gradient is that of going straight to the rounded image."""
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Round down, with the gradient of a blend with the rounded image."""
         bits = spread(strength, x)
         rounded = torch.where(bits > 0, self._rounded(x, bits), x)
-        # Below one bit there is next to nothing to see, so that is where the blend looks.
+        # Below one bit there is almost no change, so the blend is with at least one bit dropped.
         far = bits.detach().clamp(min=1)
         towards = (self._rounded(x, far) - x).detach()
         return straight_through(rounded, x + bits / far * towards)
@@ -171,37 +171,37 @@ class Posterize(Unsigned):
 
 @dataclass(frozen=True)
 class Invert(Bernoulli):
-    """Turn images into their negatives."""
+    """Invert images."""
 
     domain: ClassVar[Domain] = IMAGES
 
-    def apply(self, x: Tensor) -> Tensor:
+    def transform(self, x: Tensor) -> Tensor:
         """Exchange black and white."""
         return 1 - x
 
 
 @dataclass(frozen=True)
 class Gray(Bernoulli):
-    """Take the color away."""
+    """Remove the color."""
 
     limit: float = 1.0
 
     domain: ClassVar[Domain] = COLOR_IMAGES
 
-    def apply(self, x: Tensor) -> Tensor:
-        """Give all channels the luma."""
+    def transform(self, x: Tensor) -> Tensor:
+        """Set all channels to the luma."""
         return _luma(x).expand_as(x)
 
 
 @dataclass(frozen=True)
 class Autocontrast(Bernoulli):
-    """Stretch each channel to the full range; an even channel stays as it is."""
+    """Stretch each channel to the full range; a constant channel stays the same."""
 
     limit: float = 1.0
 
     domain: ClassVar[Domain] = IMAGES
 
-    def apply(self, x: Tensor) -> Tensor:
+    def transform(self, x: Tensor) -> Tensor:
         """Map the darkest pixel to black and the brightest to white."""
         low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
         width = high - low
@@ -211,14 +211,14 @@ class Autocontrast(Bernoulli):
 
 @dataclass(frozen=True)
 class Equalize(Bernoulli):
-    """Even out the histogram of each channel, on 256 levels."""
+    """Equalize the histogram of each channel, on 256 levels."""
 
     limit: float = 1.0
 
     domain: ClassVar[Domain] = IMAGES
 
-    def apply(self, x: Tensor) -> Tensor:
-        """Look each pixel up in its channel's cumulative histogram; straight through to x."""
+    def transform(self, x: Tensor) -> Tensor:
+        """Map pixels by the cumulative histogram of their channel, with the gradient of x."""
         level = (x * LEVELS).round().clamp(0, LEVELS).long().flatten(2)
         counts = x.new_zeros(*x.shape[:2], LEVELS + 1)
         counts = counts.scatter_add(2, level, torch.ones_like(level, dtype=x.dtype))
@@ -232,7 +232,7 @@ class Equalize(Bernoulli):
 
 @dataclass(frozen=True)
 class Cutout(Transform):
-    """Black out a box of up to limit of the width and the height, anywhere in the image."""
+    """Set a box of up to limit of the width and the height to black, anywhere in the image."""
 
     limit: float = 0.5
 
@@ -240,15 +240,17 @@ class Cutout(Transform):
     domain: ClassVar[Domain] = IMAGES
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw where the box lies, from one end of the free space to the other."""
-        return uniform(x, (x.shape[0], 2), generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw the position of the box within the free space."""
+        return uniform(like, (shape[0], 2), generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
         """Multiply by one minus a box with soft edges, one pixel wide."""
         side = self.strength(per_sample(magnitude, x))
         box = spread(torch.ones_like(side), x)
-        for axis, place in zip((-2, -1), noise.unbind(1), strict=True):
+        for axis, place in zip((-2, -1), params.unbind(1), strict=True):
             size = x.shape[axis]
             position = torch.arange(size, dtype=x.dtype, device=x.device) + 0.5
             start, length = place * (1 - side) * size, side * size
@@ -258,13 +260,13 @@ class Cutout(Transform):
 
 
 def _within_range(y: Tensor, x: Tensor) -> Tensor:
-    """Clamp to [0, 1], or to where the input itself was if that is outside."""
+    """Clamp to [0, 1], or to the value of the input if that is outside."""
     x = x.detach()
     return y.clamp(min=x.clamp(max=0), max=x.clamp(min=1))
 
 
 def _luma(x: Tensor) -> Tensor:
-    """Give the luma of color images, the mean of any other number of channels."""
+    """Return the luma of color images, the mean of any other number of channels."""
     if x.shape[1] != 3:
         return x.mean(1, keepdim=True)
     red, green, blue = x.split(1, dim=1)
@@ -272,7 +274,7 @@ def _luma(x: Tensor) -> Tensor:
 
 
 def _wheel(sextant: Tensor, chroma: Tensor) -> Tensor:
-    """Give the colors of hues, in sixths of a turn, below the brightest channel."""
+    """Return the colors of hues (in sixths of a turn), relative to the brightest channel."""
     offsets = torch.arange(5, 0, -2, dtype=chroma.dtype, device=chroma.device)
     k = (offsets[:, None, None] + sextant[:, None]) % 6
     return -chroma[:, None] * torch.minimum(k, 4 - k).clamp(0, 1)

@@ -1,11 +1,11 @@
 """Transforms that act on the spectrum of signals: frequency shift, FT surrogates, bandstop.
 
-Each adds or subtracts what it changes, so that the signal itself never makes the round trip
-through the Fourier transform and changing nothing is exact.
+Each adds what it changes, so that the signal itself does not pass through the Fourier transform
+and magnitude 0 is the identity exactly.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +21,7 @@ from augnet.transforms.base import (
     Domain,
     Linear,
     Magnitude,
-    Noise,
+    Params,
     Signed,
     Transform,
     per_sample,
@@ -40,7 +40,7 @@ class Spectral(Transform):
     unit: ClassVar[str] = "Hz"
     domain: ClassVar[Domain] = SIGNALS
     margin: ClassVar[float] = 0.0
-    """How much of the spectrum the transform leaves alone in all, in Hz."""
+    """The width of the spectrum that the transform never changes, in Hz."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +53,7 @@ class Spectral(Transform):
 
 @dataclass(frozen=True)
 class Filter(Linear):
-    """A transform whose operator is a filter: the response (B, 1, T / 2 + 1) to each frequency."""
+    """A transform whose operator is a filter: its response (B, 1, T / 2 + 1) per frequency."""
 
     domain: ClassVar[Domain] = SIGNALS
 
@@ -69,8 +69,8 @@ class FrequencyShift(Spectral, Signed):
 
     limit: float = 5.0
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Turn the analytic signal: the real part of (x + i H(x)) exp(2πi Δf t)."""
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Rotate the analytic signal: the real part of (x + i H(x)) exp(2πi Δf t)."""
         time = torch.arange(x.shape[-1], dtype=x.dtype, device=x.device) / self.sfreq
         angle = 2 * torch.pi * spread(strength, x) * time
         return x * angle.cos() - hilbert(x) * angle.sin()
@@ -84,15 +84,17 @@ class Bandstop(Spectral, Filter):
 
     margin: ClassVar[float] = 2.0
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw where the band lies, from one end of the free space to the other."""
-        return uniform(x, x.shape[:1], generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw the position of the band within the free space."""
+        return uniform(like, shape[:1], generator)
 
-    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Subtract the band, whose edges are as soft as one step of the spectrum."""
+    def operator(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Subtract the band; its edges are one step of the spectrum wide."""
         duration = x.shape[-1]
         width = self.strength(per_sample(magnitude, x))
-        start = 1 + noise * (self.sfreq / 2 - self.margin - width)
+        start = 1 + params * (self.sfreq / 2 - self.margin - width)
         step = self.sfreq / duration
         frequency = torch.arange(duration // 2 + 1, dtype=x.dtype, device=x.device) * step
         return -window(frequency, spread(start, x), spread(width, x), sharpness=4 / step)
@@ -102,8 +104,8 @@ class Bandstop(Spectral, Filter):
 class FTSurrogate(Filter):
     """Add to each frequency a random phase of up to limit radians (Schwabedal et al. 2019).
 
-    All channels get the same phases, uniform on [0, μ · limit]. Phases do not depend on `sfreq`,
-    which is taken so that all transforms of the spectrum can be built alike.
+    All channels get the same phases, uniform on [0, μ · limit]. `sfreq` is not used; it is accepted
+    so that all transforms of the spectrum can be built with the same arguments.
     """
 
     limit: float = 2 * math.pi
@@ -111,37 +113,41 @@ class FTSurrogate(Filter):
 
     unit: ClassVar[str] = "radians"
     bounds: ClassVar[tuple[float, float]] = (0.0, 2 * math.pi)
-    reach: ClassVar[str] = "up to "
+    prefix: ClassVar[str] = "up to "
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw a part of the strength for each frequency."""
-        return uniform(x, (x.shape[0], 1, x.shape[-1] // 2 + 1), generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw a fraction of the strength for each frequency."""
+        return uniform(like, (shape[0], 1, shape[-1] // 2 + 1), generator)
 
-    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Turn the phases, save those of the mean and of the Nyquist frequency, which have none."""
+    def operator(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Rotate all phases but those of the mean and the Nyquist frequency, which have none."""
         duration = x.shape[-1]
         index = torch.arange(duration // 2 + 1, device=x.device)
         free = (index > 0) & (2 * index < duration)
-        phase = noise * free * spread(self.strength(per_sample(magnitude, x)), x)
+        phase = params * free * spread(self.strength(per_sample(magnitude, x)), x)
         return torch.complex(phase.cos() - 1, phase.sin())
 
 
 @dataclass(frozen=True)
 class CenteredFTSurrogate(FTSurrogate):
-    """Add to each frequency a random phase within ±limit radians: no delay in the mean."""
+    """Add to each frequency a random phase within ±limit radians, so the mean delay is 0."""
 
     limit: float = math.pi
 
     bounds: ClassVar[tuple[float, float]] = (0.0, math.pi)
-    reach: ClassVar[str] = "±"
+    prefix: ClassVar[str] = "±"
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw a signed part of the strength for each frequency."""
-        return 2 * super().sample(x, generator) - 1
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw a signed fraction of the strength for each frequency."""
+        return 2 * super().sample_params(shape, like, generator) - 1
 
 
 def hilbert(x: Tensor) -> Tensor:
-    """Delay every frequency by a quarter of its period, the signal being padded with zeros."""
+    """Delay each frequency by a quarter of its period; the signal is padded with zeros."""
     padded = max(2, 2 ** math.ceil(math.log2(x.shape[-1])))
     index = torch.arange(padded // 2 + 1, device=x.device)
     free = ((index > 0) & (2 * index < padded)).to(x.dtype)
@@ -149,17 +155,17 @@ def hilbert(x: Tensor) -> Tensor:
 
 
 AS_PRODUCTS = False
-"""Whether Fourier transforms are written as products with matrices; see `as_products`."""
+"""Whether Fourier transforms are computed as matrix products; see `as_products`."""
 LONGEST_PRODUCT = 4096
-"""Longer signals than this would make for large matrices."""
+"""The longest signal for which `as_products` has an effect, because of the matrix size."""
 
 
 @contextmanager
 def as_products() -> Iterator[None]:
-    """Write Fourier transforms as products with matrices, in graphs for other runtimes.
+    """Compute Fourier transforms as matrix products, in graphs for other runtimes.
 
-    Those may be slow and inexact where a length is no power of two: ONNX Runtime 1.31 is off by
-    4e-4 after a transform of 800 numbers and back, and takes nine times as long as two products.
+    Other runtimes may be slow and inexact if a length is no power of two: ONNX Runtime 1.31 has an
+    error of 4e-4 after a transform of 800 numbers and back, and takes nine times as long.
     """
     global AS_PRODUCTS
     AS_PRODUCTS = True
@@ -170,7 +176,10 @@ def as_products() -> Iterator[None]:
 
 
 def filtered(x: Tensor, response: Tensor, padded: int) -> Tensor:
-    """Multiply the spectra of signals, padded with zeros to a length, by a response."""
+    """Multiply the spectra of signals, padded with zeros to a length, by a response.
+
+    Equals what autograd derives from a Fourier transform and its inverse; tests compare both.
+    """
     power_of_two = padded & (padded - 1) == 0
     if AS_PRODUCTS and padded == x.shape[-1] <= LONGEST_PRODUCT and not power_of_two:
         return _by_products(x, response)
@@ -178,7 +187,7 @@ def filtered(x: Tensor, response: Tensor, padded: int) -> Tensor:
 
 
 def _by_products(x: Tensor, response: Tensor) -> Tensor:
-    """Do the same for signals that are not padded: the plain definition of the transforms."""
+    """Compute `filtered` for signals that are not padded, by matrix products."""
     there, back = (matrices.to(x) for matrices in _matrices(x.shape[-1]))
     cosine, sine = x @ there[0], x @ there[1]
     if response.is_complex():
@@ -191,11 +200,11 @@ def _by_products(x: Tensor, response: Tensor) -> Tensor:
 
 @cache
 def _matrices(size: int) -> tuple[Tensor, Tensor]:
-    """Give what signals are multiplied by for their spectra (2, T, K), and back (2, K, T)."""
+    """Return the matrices from signals to spectra (2, T, K), and back (2, K, T)."""
     frequencies, times = torch.arange(size // 2 + 1), torch.arange(size)[:, None]
     angle = (frequencies * times % size).double() * (2 * math.pi / size)
     there = torch.stack((angle.cos(), -angle.sin()))
-    # All frequencies but the mean and the Nyquist one stand for two.
+    # All frequencies but the mean and the Nyquist one count twice.
     twice = torch.where((frequencies > 0) & (2 * frequencies < size), 2.0, 1.0) / size
     return there.float(), (there * twice).mT.float().contiguous()
 
@@ -203,8 +212,8 @@ def _matrices(size: int) -> tuple[Tensor, Tensor]:
 class _Filtered(torch.autograd.Function):
     """The adjoint of a filter is the filter with the conjugate response.
 
-    Autograd does not know that the signals are real: it would go back through a complex
-    transform of twice the length, which takes several times as long.
+    Autograd does not use that the signals are real: its backward pass is a complex transform of
+    twice the length, which takes several times as long.
     """
 
     @staticmethod
@@ -233,7 +242,7 @@ class _Filtered(torch.autograd.Function):
             product = turned * spectrum.conj()
             if not response.is_complex():
                 product = product.real
-            # All frequencies but the mean and the Nyquist one stand for two.
+            # All frequencies but the mean and the Nyquist one count twice.
             twice = product.sum_to_size(response.shape) * (2 / ctx.padded)
             twice[..., 0] /= 2
             if ctx.padded % 2 == 0:

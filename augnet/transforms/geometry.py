@@ -1,4 +1,4 @@
-"""Transforms that move pixels: translate, shear, rotate, scale, flips. One affine warp for all."""
+"""Transforms that move pixels: translate, shear, rotate, scale, flip. All are affine maps."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from augnet.transforms.base import (
     Domain,
     Magnitude,
     Multiplicative,
-    Noise,
+    Params,
     Signed,
     per_sample,
 )
@@ -32,24 +32,26 @@ def warp(
     interpolation: Interpolation = "bilinear",
     padding: Padding = "zeros",
 ) -> Tensor:
-    """Move the content of images by affine maps, one per image, about the image's center.
+    """Resample images under affine maps, one per image, about the center of the image.
 
-    `matrix` (B, 2, 3) maps where a point is to where it goes, x to the right and y down. Its
-    linear part acts on pixels; its last column is a translation in fractions of the width and
-    of the height. The identity matrix gives `x` itself, exactly. Beside an edge, cubics go beyond
-    the values of the image, as they do in other libraries.
+    `matrix` (B, 2, 3) maps the position of a point to its new position, x to the right and y down.
+    Its linear part acts on pixels; its last column is a translation in fractions of the width and
+    of the height. This is the plain definition of all geometric transforms. Resampling on the
+    identity grid rounds, so images whose matrix is the identity are returned as they are, with the
+    gradient of the warp. Next to an edge, bicubic values can exceed those of the image, as in
+    other libraries.
     """
     height, width = x.shape[-2:]
     (a, b, right), (c, d, down) = (row.unbind(-1) for row in matrix.unbind(-2))
-    # Each output pixel looks back to where it came from, in halves of a side. The grid is the sum
-    # of what its column and what its row say: one broadcast, and two sums in the backward pass.
+    # The grid has the source of each output pixel, in halves of a side. It is the sum of a part per
+    # column and a part per row: one broadcast, and two sums in the backward pass.
     inverse = torch.stack((d / width, -c / height, -b / width, a / height), dim=-1)
     inverse = (inverse * (2 / (a * d - b * c))[:, None]).unflatten(-1, (2, 2, 1))
     across = inverse[:, 0] * (centered(x, width) - (right * width)[:, None])[:, None]
     along = inverse[:, 1] * (centered(x, height) - (down * height)[:, None])[:, None]
     grid = (across[:, :, None] + along[..., None]).permute(0, 2, 3, 1)
     warped = F.grid_sample(x, grid, interpolation, padding, align_corners=False)
-    if interpolation == "nearest" and torch.is_grad_enabled():  # which has no gradient of its own
+    if interpolation == "nearest" and torch.is_grad_enabled():  # it has no gradient of its own
         smooth = F.grid_sample(x, grid, "bilinear", padding, align_corners=False)
         warped = straight_through(warped, smooth)
     still = (matrix == torch.eye(2, 3, dtype=matrix.dtype, device=matrix.device)).all(2).all(1)
@@ -57,8 +59,8 @@ def warp(
 
 
 def compose(first: Tensor, second: Tensor, x: Tensor) -> Tensor:
-    """Give the maps that do to images `x` what `first` does, and then `second`."""
-    # Translations are fractions of the sides, and the linear part turns pixels.
+    """Return the product of two maps of images `x`: `first`, then `second`."""
+    # Translations are in fractions of the sides, but the linear part acts on pixels.
     sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]], dtype=x.dtype, device=x.device)
     linear = second[..., :2]
     moved = (linear @ (first[..., 2:] * sides)) / sides + second[..., 2:]
@@ -68,22 +70,22 @@ def compose(first: Tensor, second: Tensor, x: Tensor) -> Tensor:
 def slide(x: Tensor, offset: Tensor, dim: int) -> Tensor:
     """Move each row of images (`dim` −1) or each column (−2) by its own offset, in pixels.
 
-    Offsets are (B, H) or (B, W), or (B, 1) if they are all the same. This is `warp` for
-    translations and shears, which need one dimension only: linear between pixels, zeros from
-    outside. An offset of 0 is the identity, exactly.
+    Offsets are (B, H) or (B, W), or (B, 1) if all are the same. Equals `warp` (bilinear, zeros) for
+    translations and shears, which move whole rows or columns, at the cost of one gather and one
+    lerp; tests compare values and gradients. An offset of 0 is the identity exactly.
     """
     return _Slide.apply(x, offset, dim)[0]  # type: ignore[no-untyped-call]
 
 
 class _Slide(torch.autograd.Function):
-    """Two neighbors and a lerp. The adjoint slides back, where autograd would scatter."""
+    """Two neighbors and a lerp. The adjoint is a slide back; autograd would scatter."""
 
     @staticmethod
     def forward(x: Tensor, offset: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         size = x.shape[dim]
         source = (-offset).unsqueeze(dim)[:, None]
         start = source.floor()
-        # One zero on either side stands for all that is outside.
+        # One zero on either side represents everything outside.
         steps = torch.arange(1, size + 2, device=x.device)
         index = start.long() + (steps if dim == -1 else steps[:, None])
         shape = list(x.shape)
@@ -115,7 +117,7 @@ class _Slide(torch.autograd.Function):
 
 
 def centered(x: Tensor, size: int) -> Tensor:
-    """Give the positions of pixels along a side, in pixels from its middle."""
+    """Return the positions of pixels along a side, in pixels from its center."""
     return torch.arange(size, dtype=x.dtype, device=x.device) - (size - 1) / 2
 
 
@@ -132,7 +134,7 @@ def affine(rows: tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]) -> Tensor:
 
 @dataclass(frozen=True)
 class Affine(Signed):
-    """A ranged transform that is a matrix, so that transforms can share one resampling."""
+    """A signed transform given by a matrix, so that transforms can share one resampling."""
 
     interpolation: Interpolation = "bilinear"
     padding: Padding = "zeros"
@@ -146,43 +148,43 @@ class Affine(Signed):
 
     @abstractmethod
     def matrix(self, strength: Tensor) -> Tensor:
-        """Give the affine maps (B, 2, 3) of strengths (B,), as `warp` takes them."""
+        """Return the affine maps (B, 2, 3) of strengths (B,), as `warp` takes them."""
 
-    def map(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Give the affine maps (B, 2, 3) of a batch, given the dice."""
-        return self.matrix(self.strength(noise * per_sample(magnitude, x)))
+    def map(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Return the affine maps (B, 2, 3) of a batch with these params."""
+        return self.matrix(self.strength(params * per_sample(magnitude, x)))
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Resample the images under their maps."""
         return warp(x, self.matrix(strength), self.interpolation, self.padding)
 
 
 @dataclass(frozen=True)
 class Sliding(Affine):
-    """An affine transform that moves whole rows or columns, so that one dimension is enough."""
+    """An affine transform that moves whole rows or columns."""
 
     dim: ClassVar[int]
-    """Along which pixels move: −1 for rows, −2 for columns."""
+    """The dimension along which pixels move: −1 for rows, −2 for columns."""
 
     @abstractmethod
     def offset(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Give the offsets in pixels of all rows or columns for strengths (B,)."""
+        """Return the offsets in pixels of all rows or columns for strengths (B,)."""
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Slide, unless what lies outside or between pixels is not as `slide` has it."""
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Slide if interpolation and padding are those of `slide`, else warp."""
         if (self.interpolation, self.padding) != ("bilinear", "zeros"):
-            return super().apply(x, strength)
+            return super().transform(x, strength)
         return slide(x, self.offset(x, strength), self.dim)
 
 
 @dataclass(frozen=True)
 class Translate(Sliding):
-    """A transform that moves all rows or all columns alike."""
+    """A transform that moves all rows or all columns by the same offset."""
 
     limit: float = 0.5
 
     def offset(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Give the part of the side in pixels."""
+        """Convert a fraction of the side to pixels."""
         return (strength * x.shape[self.dim])[:, None]
 
 
@@ -195,13 +197,13 @@ class Shear(Sliding):
     unit: ClassVar[str] = "shear"
 
     def offset(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Give a part of the distance from the center."""
+        """Return a fraction of the distance from the center."""
         return strength[:, None] * centered(x, x.shape[-3 - self.dim])
 
 
 @dataclass(frozen=True)
 class TranslateX(Translate):
-    """Move images sideways by up to ±limit of their width."""
+    """Translate images horizontally by up to ±limit of their width."""
 
     unit: ClassVar[str] = "of the width"
     dim: ClassVar[int] = -1
@@ -213,7 +215,7 @@ class TranslateX(Translate):
 
 @dataclass(frozen=True)
 class TranslateY(Translate):
-    """Move images up or down by up to ±limit of their height."""
+    """Translate images vertically by up to ±limit of their height."""
 
     unit: ClassVar[str] = "of the height"
     dim: ClassVar[int] = -2
@@ -225,29 +227,29 @@ class TranslateY(Translate):
 
 @dataclass(frozen=True)
 class ShearX(Shear):
-    """Slant images sideways: each row moves by up to ±limit of its distance from the center."""
+    """Shear images horizontally: rows move by up to ±limit of their distance from the center."""
 
     dim: ClassVar[int] = -1
 
     def matrix(self, strength: Tensor) -> Tensor:
-        """Add a part of y to x."""
+        """Add a fraction of y to x."""
         return affine(((1, strength, 0), (0, 1, 0)))
 
 
 @dataclass(frozen=True)
 class ShearY(Shear):
-    """Slant images upwards: each column moves by up to ±limit of its distance from the center."""
+    """Shear images vertically: columns move by up to ±limit of their distance from the center."""
 
     dim: ClassVar[int] = -2
 
     def matrix(self, strength: Tensor) -> Tensor:
-        """Add a part of x to y."""
+        """Add a fraction of x to y."""
         return affine(((1, 0, 0), (strength, 1, 0)))
 
 
 @dataclass(frozen=True)
 class Rotate(Affine):
-    """Turn images by an angle within ±limit degrees, counter-clockwise if positive."""
+    """Rotate images by an angle within ±limit degrees, counter-clockwise if positive."""
 
     limit: float = 30.0
 
@@ -266,35 +268,48 @@ class Scale(Multiplicative, Affine):
     limit: float = 1.5
 
     def matrix(self, strength: Tensor) -> Tensor:
-        """Stretch x and y alike."""
+        """Scale x and y by the same factor."""
         return affine(((strength, 0, 0), (0, strength, 0)))
 
 
 @dataclass(frozen=True)
-class HorizontalFlip(Bernoulli):
-    """Mirror images left to right."""
+class Flip(Bernoulli):
+    """A flip along one dimension of images.
+
+    A flip is an affine map too, so layers can resample flips together with other maps. They apply
+    the flip itself by reversing pixels, which is exact, and keeps the gradient of `bernoulli`.
+    """
 
     domain: ClassVar[Domain] = IMAGES
+    dim: ClassVar[int]
+    """The dimension that is reversed: −1 for the width, −2 for the height."""
 
-    def apply(self, x: Tensor) -> Tensor:
-        """Reverse the width."""
-        return x.flip(-1)
+    @abstractmethod
+    def matrix(self, applied: Tensor) -> Tensor:
+        """Return the affine maps (B, 2, 3) of outcomes (B,): the identity for 0, a flip for 1."""
 
-    def matrix(self, tossed: Tensor) -> Tensor:
-        """Give the affine maps of tosses (B,): the identity for tails, a mirror for heads."""
-        return affine(((1 - 2 * tossed, 0, 0), (0, 1, 0)))
+    def transform(self, x: Tensor) -> Tensor:
+        """Reverse the dimension."""
+        return x.flip(self.dim)
 
 
 @dataclass(frozen=True)
-class VerticalFlip(Bernoulli):
+class HorizontalFlip(Flip):
+    """Mirror images left to right."""
+
+    dim: ClassVar[int] = -1
+
+    def matrix(self, applied: Tensor) -> Tensor:
+        """Negate x."""
+        return affine(((1 - 2 * applied, 0, 0), (0, 1, 0)))
+
+
+@dataclass(frozen=True)
+class VerticalFlip(Flip):
     """Mirror images top to bottom."""
 
-    domain: ClassVar[Domain] = IMAGES
+    dim: ClassVar[int] = -2
 
-    def apply(self, x: Tensor) -> Tensor:
-        """Reverse the height."""
-        return x.flip(-2)
-
-    def matrix(self, tossed: Tensor) -> Tensor:
-        """Give the affine maps of tosses (B,): the identity for tails, a mirror for heads."""
-        return affine(((1, 0, 0), (0, 1 - 2 * tossed, 0)))
+    def matrix(self, applied: Tensor) -> Tensor:
+        """Negate y."""
+        return affine(((1, 0, 0), (0, 1 - 2 * applied, 0)))

@@ -1,4 +1,4 @@
-"""The dice: all randomness of the transforms comes from here, on the input's device."""
+"""Random numbers: transforms draw all of theirs here, on the device of the input."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ def uniform(
     low: float = 0.0,
     high: float = 1.0,
 ) -> Tensor:
-    """Draw evenly from [low, high)."""
+    """Draw from the uniform distribution on [low, high)."""
     source = _source(like, generator)
     if isinstance(generator, Strata):
         draw = generator.draw(tuple(shape), source)
@@ -25,51 +25,52 @@ def uniform(
 
 
 class Strata(Generator):
-    """Dice for the copies of a batch that cover their range evenly together: a Latin hypercube.
+    """A generator for the copies of a batch, whose uniform draws form a Latin hypercube.
 
-    Of C copies of a sample, each draws from another C-th of the range, in random order. So each
-    copy by itself is drawn as always, no mean has a bias, and the copies cannot all fall on one
-    side. Transforms, being chosen by such a draw too, are allotted to copies in proportion to their
-    weights. Normal noise is independent, as ever.
+    Of C copies of a sample, each draws from another C-th of the range; the order is drawn anew for
+    each draw. So each copy keeps its distribution, means stay unbiased, and copies cannot all fall
+    on one side. The choice of a transform in a layer is such a draw, so transforms are used in
+    proportion to their weights. Normal draws are independent. Even spacing with one random offset
+    was tried instead, and did worse (docs/studies/what-did-not-work.md).
 
-    Copies are drawn one after the other, each `with strata.turn(copy):`. Numbers come from
-    `generator`, or from the device's own, which goes on where a turn ends.
+    Copies are drawn one after the other, each `with strata.copy(number):`. Numbers come from
+    `generator` or the default generator of the device, whose state advances with each copy.
     """
 
     def __new__(cls, like: Tensor, generator: Generator | None, copies: int) -> "Strata":
-        """Stand in for the generator, on its device."""
+        """Create a generator on the device of `like`."""
         return super().__new__(cls, device=like.device)  # type: ignore[call-arg]
 
     def __init__(self, like: Tensor, generator: Generator | None, copies: int) -> None:
         self.source = _source(like, generator).get("generator") or _default(like.device)
         self.copies = copies
         self.orders: list[Tensor] = []
-        self.copy = self.next = 0
+        self.number = self.draws = 0
 
     @contextmanager
-    def turn(self, copy: int) -> Iterator["Strata"]:
-        """Throw the dice of one copy."""
-        self.copy, self.next = copy, 0
+    def copy(self, number: int) -> Iterator["Strata"]:
+        """Draw the params of one copy."""
+        self.number, self.draws = number, 0
         self.set_state(self.source.get_state())
         yield self
         self.source.set_state(self.get_state())
 
     def draw(self, shape: tuple[int, ...], source: dict[str, Any]) -> Tensor:
-        """Draw evenly from [0, 1): the n-th draw of a copy belongs with those of the others."""
-        if self.copy == 0:
+        """Draw from [0, 1); the n-th draws of all copies are stratified together."""
+        if self.number == 0:
             self.orders.append(torch.rand((self.copies, *shape[:1]), **source).argsort(0))
-        if self.next >= len(self.orders) or self.orders[self.next].shape[1:] != shape[:1]:
+        if self.draws >= len(self.orders) or self.orders[self.draws].shape[1:] != shape[:1]:
             raise RuntimeError(
-                "stratified copies roll the same dice, but this one drew more of them or others: "
+                "stratified copies make the same draws, but this one made more or others: "
                 "sampling='independent' takes any augment"
             )
-        stratum = self.orders[self.next][self.copy].reshape(-1, *(1,) * (len(shape) - 1))
-        self.next += 1
+        stratum = self.orders[self.draws][self.number].reshape(-1, *(1,) * (len(shape) - 1))
+        self.draws += 1
         return (torch.rand(shape, **source) + stratum) / self.copies
 
 
 def _default(device: torch.device) -> Generator:
-    """Give the generator that a device draws from if none is named."""
+    """Return the default generator of a device."""
     if device.type == "cpu":
         return torch.default_generator
     module = torch.get_device_module(device)
@@ -83,12 +84,12 @@ def normal(like: Tensor, shape: Sequence[int], generator: Generator | None) -> T
 
 
 def permutation(like: Tensor, size: int, generator: Generator | None) -> Tensor:
-    """Draw an order of `size` things, all orders being equally likely."""
+    """Draw a permutation of `size` indices."""
     return uniform(like, (size,), generator).argsort()
 
 
 def derangement(like: Tensor, size: int, generator: Generator | None) -> Tensor:
-    """Draw for each of `size` things another one: one random cycle through all of them."""
+    """Draw a permutation without fixed points: one random cycle through all indices."""
     if size < 2:
         raise ValueError(f"pairs need two samples or more; got a batch of {size}")
     order = permutation(like, size, generator)
@@ -101,14 +102,14 @@ def categorical(weights: Tensor, size: int, generator: Generator | None) -> Tens
 
 
 def chosen(u: Tensor, weights: Tensor) -> Tensor:
-    """Give the index that each number in [0, 1), shape (B, 1), stands for."""
+    """Return the index that each number in [0, 1), shape (B, 1), selects."""
     return (u >= weights.detach().cumsum(0)[:-1]).sum(1)
 
 
 def _source(like: Tensor, generator: Generator | None) -> dict[str, Any]:
-    """Say where and from what to draw."""
+    """Return the dtype, device and generator to draw with."""
     source: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
-    if generator is None:  # not even named: a graph with a free batch size cannot take one
+    if generator is None:  # a graph with a free batch size cannot take generator=None
         return source
     if not isinstance(generator, Generator):
         raise TypeError(

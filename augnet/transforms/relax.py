@@ -1,4 +1,4 @@
-"""Gradients where there are none: straight-through values, coins, windows, the unit interval."""
+"""Gradients for discrete values: straight-through, Bernoulli outcomes, windows, the unit interval."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ import torch
 from torch import Tensor
 
 RARE = 0.05
-"""Outcomes of a coin that are rarer have less than half of its gradient, which would be noise."""
+"""A rarer outcome gets less than half of the gradient, because it would be mostly noise."""
 
 
 def straight_through(value: Tensor, surrogate: Tensor) -> Tensor:
-    """Show `value`, exactly, with the gradient of `surrogate`."""
+    """Return `value` exactly, with the gradient of `surrogate`."""
     return value.detach() + (surrogate - surrogate.detach())
 
 
 def straight_through_where(condition: Tensor, value: Tensor, surrogate: Tensor) -> Tensor:
-    """Show `value` where the condition holds and `surrogate` elsewhere, with the latter's gradient.
+    """Return `value` where the condition holds, else `surrogate`, with the gradient of `surrogate`.
 
     `where(condition, straight_through(value, surrogate), surrogate)`, in one pass over the data
     and none in the backward pass.
@@ -32,7 +32,7 @@ class _StraightThroughWhere(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
-        """Keep nothing."""
+        """Save nothing."""
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
@@ -40,26 +40,28 @@ class _StraightThroughWhere(torch.autograd.Function):
 
 
 def bernoulli(u: Tensor, probability: Tensor) -> Tensor:
-    """Toss with `u` uniform on [0, 1): 1 with the given probability, else 0.
+    """Return 1 where `u`, uniform on [0, 1), is below the probability, else 0.
 
-    What the probability is worth is the loss of heads less that of tails, of which the slopes at
-    both ends tell more than either alone: their mean is exact for losses that are quadratic between
-    the outcomes (Heun's rule, as in Liu et al. 2023). So each outcome gets half of the gradient,
-    however rare it is. Equal weights would let the commoner one decide: halfway to its mirror an
-    image is a ghost, and any net seems to lose by a flip that is rarer than not flipping.
-    Probabilities within `RARE` of 0 or 1 give less to what is rare, and nothing to what never is.
+    Outcomes are hard; the gradient is that of the expectation. The derivative of the expected loss
+    in the probability is the loss of outcome 1 minus that of outcome 0. The mean of the slopes at
+    both outcomes is exact for losses that are quadratic between them (Heun's rule, as in Liu et al.
+    2023). So each outcome gets half of the gradient, however rare it is. With a derivative of 1 for
+    every sample the more frequent outcome decides: its slope measures a blend of the image and its
+    mirror image, and a flip then seems to increase the loss (docs/studies/cifar10.md). Within
+    `RARE` of probability 0 or 1 the rare outcome gets less than half. A relaxed Bernoulli has no
+    gradient at probability 0, and an infinite one in its logit.
     """
-    heads = u < probability
+    applied = u < probability
     p = probability.detach()
     rarer = torch.minimum(p, 1 - p)
     rare_share = (rarer / (2 * RARE)).clamp(max=0.5)
-    share = torch.where(heads == (p <= 0.5), rare_share, 1 - rare_share)
-    frequency = torch.where(heads, p, 1 - p).clamp(min=1e-6)
-    return straight_through(heads.to(u.dtype), share / frequency * probability)
+    share = torch.where(applied == (p <= 0.5), rare_share, 1 - rare_share)
+    frequency = torch.where(applied, p, 1 - p).clamp(min=1e-6)
+    return straight_through(applied.to(u.dtype), share / frequency * probability)
 
 
 def window(position: Tensor, start: Tensor, length: Tensor, sharpness: float) -> Tensor:
-    """Give 1 between start and start + length and 0 elsewhere, with soft edges.
+    """Return 1 between start and start + length and 0 elsewhere, with soft edges.
 
     A difference of two sigmoids: exactly 0 everywhere if the length is 0.
     """
@@ -70,9 +72,9 @@ def window(position: Tensor, start: Tensor, length: Tensor, sharpness: float) ->
 def unit_interval(raw: Tensor) -> Tensor:
     """Clamp to [0, 1] with a gradient that can lead back in from outside, but not further out.
 
-    A plain clamp has no gradient outside the box: what leaves it never returns. Each use of the
-    value is gated by itself, so that at a border where one loss pulls in and a stronger one pushes
-    out the value may bounce by a step.
+    A plain clamp has no gradient outside the interval, so a value that leaves it never returns.
+    Each use of the value is gated by itself, not the sum of gradients: at a border where one loss
+    pulls in and a stronger one pushes out, the value oscillates by one step.
     """
     return _UnitInterval.apply(raw)  # type: ignore[no-untyped-call]
 

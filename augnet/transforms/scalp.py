@@ -1,4 +1,4 @@
-"""The scalp: where electrodes sit, and the splines that interpolate between them."""
+"""Positions of electrodes on the scalp, and the splines that interpolate between them."""
 
 import math
 import re
@@ -14,8 +14,8 @@ TERMS = 50
 
 
 def cosines(first: Tensor, second: Tensor) -> Tensor:
-    """Give the cosines between unit vectors (..., 3, C) and (3, C): (..., C, C)."""
-    # Three products and not a matrix product: each value is then the same in every batch.
+    """Return the cosines between unit vectors (..., 3, C) and (3, C): (..., C, C)."""
+    # Three products, not a matrix product, so that values do not depend on the batch size.
     x, y, z = (first[..., axis, :, None] * second[axis] for axis in range(3))
     return x + y + z
 
@@ -34,7 +34,7 @@ def splines(cosine: Tensor, stiffness: int = 4, terms: int = TERMS) -> Tensor:
 
 
 def opposite(name: str) -> str | None:
-    """Give the 10-20 name on the other side of the head; None if there is no telling."""
+    """Return the 10-20 name on the other side of the head, or None if it is unknown."""
     if re.fullmatch(r"[A-Za-z]+[zZ]", name):
         return name
     numbered = re.fullmatch(r"([A-Za-z]+)([1-9]\d*)", name)
@@ -45,7 +45,7 @@ def opposite(name: str) -> str | None:
 
 
 def standard_positions(channels: Sequence[str], who: str) -> tuple[Position, ...]:
-    """Look the channels up in MNE's standard montage, whatever their capitals."""
+    """Look the channels up in MNE's standard montage, ignoring case."""
     try:
         import mne
     except ImportError as error:

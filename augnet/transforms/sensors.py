@@ -1,7 +1,7 @@
-"""Transforms that act on the sensors of a recording: its channels and where they sit on the head."""
+"""Transforms of the sensors of a recording: its channels and their positions on the head."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from augnet.transforms.base import (
     Domain,
     Linear,
     Magnitude,
-    Noise,
+    Params,
     Signed,
     Transform,
     per_sample,
@@ -28,7 +28,7 @@ from augnet.transforms.scalp import TERMS, Position, cosines, opposite, splines,
 
 @dataclass(frozen=True)
 class Sensors(Transform):
-    """A transform for recordings; `channels` names their channels, in order, where that matters."""
+    """A transform for recordings; `channels` has the names of their channels, in order."""
 
     channels: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -44,7 +44,7 @@ class Sensors(Transform):
             raise ValueError(f"{self.name}: channels named more than once: {', '.join(repeated)}")
 
     def check(self, x: Tensor) -> None:
-        """Refuse recordings with another number of channels."""
+        """Raise an error if `x` has another number of channels."""
         super().check(x)
         if self.channels and x.shape[1] != len(self.channels):
             raise ValueError(
@@ -82,14 +82,14 @@ class ChannelSymmetry(Sensors, Bernoulli):
             )
         return self.channels.index(opposite)
 
-    def apply(self, x: Tensor) -> Tensor:
+    def transform(self, x: Tensor) -> Tensor:
         """Take each channel from the other side."""
         return torch.stack([x[:, side] for side in self.mirror], dim=1)
 
 
 @dataclass(frozen=True)
 class ChannelDropout(Sensors):
-    """Silence each channel with a probability of up to limit."""
+    """Set each channel to zero with a probability of up to limit."""
 
     limit: float = 1.0
 
@@ -97,35 +97,39 @@ class ChannelDropout(Sensors):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     exemptions: ClassVar[Mapping[str, str]] = Bernoulli.exemptions
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw one number per channel, to be compared with the probability."""
-        return uniform(x, x.shape[:2], generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw one number per channel, which is compared with the probability."""
+        return uniform(like, shape[:2], generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Silence the channels whose coin shows heads."""
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Set the drawn channels to zero."""
         probability = self.strength(per_sample(magnitude, x))[:, None]
-        return x * (1 - bernoulli(noise, probability))[..., None]
+        return x * (1 - bernoulli(params, probability))[..., None]
 
 
 @dataclass(frozen=True)
 class ChannelShuffle(Sensors):
-    """Choose each channel with a probability of up to limit, and permute the chosen ones."""
+    """Select each channel with a probability of up to limit, and permute the selected ones."""
 
     limit: float = 1.0
 
     unit: ClassVar[str] = "probability"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"exact gradient": "a choice is discrete: its gradient is a straight-through one"}
+        {"exact_gradient": "a choice is discrete: its gradient is a straight-through one"}
     )
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
-        """Draw per channel a number to be compared with the probability, and its rank."""
-        return uniform(x, x.shape[:2], generator), uniform(x, x.shape[:2], generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Draw per channel a number that is compared with the probability, and a rank."""
+        return uniform(like, shape[:2], generator), uniform(like, shape[:2], generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Permute; the gradient is that of blending each channel with one drawn from all."""
-        draw, rank = noise
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Permute, with the gradient of blending each channel with one drawn from all."""
+        draw, rank = params
         probability = self.strength(per_sample(magnitude, x))[:, None]
         chosen = draw < probability
         index = torch.arange(x.shape[1], device=x.device).expand_as(rank)
@@ -135,16 +139,18 @@ class ChannelShuffle(Sensors):
         sources = torch.where(chosen, rank, index + 1.0).argsort(1)
         source = torch.empty_like(places).scatter(1, places, sources)
         moved = (_channels(x, rank.argsort(1)) - x).detach()
-        nothing = (probability - probability.detach())[..., None]  # but for its gradient
+        nothing = (probability - probability.detach())[..., None]  # a gradient only
         return _channels(x, source).addcmul(moved, nothing)
 
 
 @dataclass(frozen=True)
 class SensorRotation(Linear, Sensors, Signed):
-    """Turn the cap of electrodes by an angle within ±limit degrees, and read the scalp there.
+    """Rotate the cap of electrodes by an angle within ±limit degrees.
 
-    The potential between the electrodes is interpolated with spherical splines (Perrin et al.
-    1989). Positions come from MNE's standard 10-20 montage, or are given in `positions`, one
+    The potential between electrodes is interpolated with spherical splines (Perrin et al. 1989).
+    Regularized splines smooth the data even at angle 0, where braindecode's rotation is therefore
+    not the identity. This one adds the difference between rotated and unrotated splines to x.
+    Positions come from MNE's standard 10-20 montage, or are given in `positions`, one
     (x, y, z) per channel: x to the right ear, y to the nose, z up.
     """
 
@@ -154,7 +160,7 @@ class SensorRotation(Linear, Sensors, Signed):
 
     unit: ClassVar[str] = "degrees"
     axis: ClassVar[int]
-    regularisation: ClassVar[float] = 1e-5
+    regularization: ClassVar[float] = 1e-5
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,7 +175,7 @@ class SensorRotation(Linear, Sensors, Signed):
                 f"channel; got {len(self.channels)} channels and {positions}"
             )
         object.__setattr__(self, "positions", positions)
-        _ = self.harmonics  # now, and never first inside a graph that is being traced
+        _ = self.harmonics  # here, because a traced graph must not compute it first
 
     @cached_property
     def sphere(self) -> Tensor:
@@ -184,42 +190,41 @@ class SensorRotation(Linear, Sensors, Signed):
         count = len(self.channels)
         system = torch.ones(count + 1, count + 1, dtype=torch.float64)
         system[:-1, :-1] = splines(cosines(self.sphere, self.sphere))
-        system[:-1, :-1] += self.regularisation * torch.eye(count, dtype=torch.float64)
+        system[:-1, :-1] += self.regularization * torch.eye(count, dtype=torch.float64)
         system[-1, -1] = 0
         return torch.linalg.pinv(system)[:-1, :-1].contiguous()
 
     def mixing(self, angle: Tensor) -> Tensor:
-        """Give the matrices (B, C, C) from potentials to their change under angles (B,) in radians.
+        """Return the matrices (B, C, C) from potentials to their change, for angles (B,) in radians.
 
-        The difference between the potentials under the turned electrodes and the old: regularized
-        splines do not pass through the data, but this vanishes at rest. It is the plain
-        definition, in float64 since the system is ill-conditioned; `harmonics` has its values.
+        This is the plain definition by splines, in float64 because the system is ill-conditioned;
+        tests compare it with the Fourier series of `harmonics`.
         """
         sphere = self.sphere.to(angle.device)
         angle = angle.double()[:, None]
-        turned, rest = (self._turned(sphere, a) for a in (angle, torch.zeros_like(angle[:1])))
+        turned, rest = (self._rotated(sphere, a) for a in (angle, torch.zeros_like(angle[:1])))
         change = splines(cosines(turned, sphere)) - splines(cosines(rest, sphere))
         return change @ self.solver.to(angle.device)
 
     @cached_property
     def harmonics(self) -> Tensor:
-        """What (cos kθ − 1, sin kθ) for k = 1, 2, ... are multiplied by: (2, K, C · C).
+        """The coefficients of (cos kθ − 1, sin kθ) for k = 1, 2, ...: (2, K, C · C).
 
         Splines are polynomials of the cosines between electrodes, which are sinusoids of the angle
-        θ: so `mixing` is a Fourier series with as many terms as the splines have, read off once,
-        here. The solver being part of it, float32 is enough to sum it.
+        θ. So `mixing` is a Fourier series with as many terms as the splines have. The coefficients
+        include the linear solve and are computed once in float64; float32 is enough to sum them.
         """
         count = 2 * TERMS + 2
         angle = torch.arange(count, dtype=torch.float64) * (2 * math.pi / count)
         series = torch.fft.rfft(self.mixing(angle).flatten(1), dim=0)[1 : TERMS + 1]
         return torch.stack((series.real, -series.imag)) * (2 / count)
 
-    def operator(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Give what turning the cap adds to each channel, from all channels."""
-        return self._series(x, self.strength(noise * per_sample(magnitude, x)))
+    def operator(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Return what the rotation adds to each channel, from all channels."""
+        return self._series(x, self.strength(params * per_sample(magnitude, x)))
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Turn the cap by angles in degrees."""
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Rotate the cap by angles in degrees."""
         return x + self.act(x, self._series(x, strength))
 
     @staticmethod
@@ -228,13 +233,13 @@ class SensorRotation(Linear, Sensors, Signed):
         return operator @ x
 
     def _series(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Sum the Fourier series of `mixing` in the precision of the input."""
+        """Sum the Fourier series of `mixing` in the dtype of the input."""
         cosine, sine = self.harmonics.to(x)
         angles = strength.deg2rad()[:, None] * torch.arange(1, TERMS + 1, device=x.device)
         series = (angles.cos() - 1) @ cosine + angles.sin() @ sine
         return series.unflatten(1, (x.shape[1], x.shape[1]))
 
-    def _turned(self, sphere: Tensor, angle: Tensor) -> Tensor:
+    def _rotated(self, sphere: Tensor, angle: Tensor) -> Tensor:
         """Rotate the sphere about the axis by angles (B, 1): (B, 3, C)."""
         first, second = (self.axis + 1) % 3, (self.axis + 2) % 3
         rows = [sphere[axis] * torch.ones_like(angle) for axis in range(3)]
@@ -245,28 +250,28 @@ class SensorRotation(Linear, Sensors, Signed):
 
 @dataclass(frozen=True)
 class SensorRotationX(SensorRotation):
-    """Tilt the cap forwards or backwards: turn it about the axis through the ears."""
+    """Tilt the cap forwards or backwards: rotate it about the axis through the ears."""
 
     axis: ClassVar[int] = 0
 
 
 @dataclass(frozen=True)
 class SensorRotationY(SensorRotation):
-    """Tilt the cap to a side: turn it about the axis through nose and nape."""
+    """Tilt the cap to a side: rotate it about the axis through nose and nape."""
 
     axis: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
 class SensorRotationZ(SensorRotation):
-    """Turn the cap to the left or to the right: about the vertical axis."""
+    """Rotate the cap to the left or to the right, about the vertical axis."""
 
     axis: ClassVar[int] = 2
 
 
 def _channels(x: Tensor, source: Tensor) -> Tensor:
-    """Take each channel from where `source` (B, C) says."""
-    # Rows of one matrix, for whole rows are copied and added up faster than values are gathered.
+    """Take each channel from the index in `source` (B, C)."""
+    # As rows of one matrix: whole rows are copied and summed faster than values are gathered.
     first = torch.arange(0, x.shape[0] * x.shape[1], x.shape[1], device=x.device)
     rows = (first[:, None] + source).flatten()
     return x.flatten(0, 1).index_select(0, rows).view_as(x)

@@ -1,5 +1,6 @@
-"""Transforms that act on signals along time, and on values of any shape."""
+"""Transforms of signals along time, and of values of any shape."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from augnet.transforms.base import (
     Domain,
     Magnitude,
     Multiplicative,
-    Noise,
+    Params,
     Signed,
     Transform,
     per_sample,
@@ -24,27 +25,27 @@ from augnet.transforms.relax import window
 
 @dataclass(frozen=True)
 class TimeReverse(Bernoulli):
-    """Play signals backwards."""
+    """Reverse signals in time."""
 
     domain: ClassVar[Domain] = SIGNALS
 
-    def apply(self, x: Tensor) -> Tensor:
+    def transform(self, x: Tensor) -> Tensor:
         """Reverse time."""
         return x.flip(-1)
 
 
 @dataclass(frozen=True)
 class SignFlip(Bernoulli):
-    """Exchange positive and negative."""
+    """Change the sign of samples."""
 
-    def apply(self, x: Tensor) -> Tensor:
-        """Change the sign."""
+    def transform(self, x: Tensor) -> Tensor:
+        """Negate."""
         return -x
 
 
 @dataclass(frozen=True)
 class TimeMask(Transform):
-    """Silence up to limit samples in a row, anywhere in the signal, on all channels."""
+    """Set up to limit consecutive samples to zero, anywhere in the signal, on all channels."""
 
     limit: float = 200.0
 
@@ -52,7 +53,7 @@ class TimeMask(Transform):
     domain: ClassVar[Domain] = SIGNALS
 
     def check(self, x: Tensor) -> None:
-        """Refuse signals that are shorter than the longest silence."""
+        """Raise an error if signals are shorter than the longest mask."""
         super().check(x)
         if self.limit > x.shape[-1]:
             raise ValueError(
@@ -60,17 +61,19 @@ class TimeMask(Transform):
                 f"got {x.shape[-1]}: lower its limit"
             )
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Draw where the silence lies, from one end of the free space to the other."""
-        return uniform(x, x.shape[:1], generator)
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
+        """Draw the position of the mask within the free space."""
+        return uniform(like, shape[:1], generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Multiply by one minus a window whose edges soften with the length of the signal."""
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Multiply by one minus a window; longer signals have softer edges."""
         duration = x.shape[-1]
         length = self.strength(per_sample(magnitude, x))
-        start = noise * (duration - length)
+        start = params * (duration - length)
         position = torch.arange(duration, dtype=x.dtype, device=x.device)
-        sharpness = 1000 / duration  # as in braindecode, so that ranges mean the same
+        sharpness = 1000 / duration  # as in braindecode, so that ranges are comparable
         return x * (1 - window(position, spread(start, x), spread(length, x), sharpness))
 
 
@@ -82,21 +85,23 @@ class GaussianNoise(Transform):
 
     unit: ClassVar[str] = "std"
 
-    def sample(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def sample_params(
+        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
+    ) -> Tensor:
         """Draw one number per value."""
-        return normal(x, x.shape, generator)
+        return normal(like, shape, generator)
 
-    def transform(self, x: Tensor, magnitude: Magnitude, noise: Noise) -> Tensor:
-        """Add."""
-        return x + spread(self.strength(per_sample(magnitude, x)), x) * noise
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Add the scaled noise."""
+        return x + spread(self.strength(per_sample(magnitude, x)), x) * params
 
 
 @dataclass(frozen=True)
 class AmplitudeScale(Multiplicative, Signed):
-    """Make samples louder or quieter by up to limit times."""
+    """Multiply samples by a factor between 1 / limit and limit."""
 
     limit: float = 2.0
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Multiply."""
         return x * spread(strength, x)

@@ -45,8 +45,10 @@ def made(kind, *layers, classes=("a", "b", "c"), trunk="small", sampling="indepe
     augment = identity
     if layers:
         augment = AugmentationModule(
-            AugmentationLayer(*(specimen(name) for name in names), magnitude=0.6)
-            for names in layers
+            *(
+                AugmentationLayer(*(specimen(name) for name in names), magnitude=0.6)
+                for names in layers
+            )
         )
     aggregate = "logits" if classes else "values"
     net = AugNet(augment, built, aggregate, copies=5, sampling=sampling).eval()

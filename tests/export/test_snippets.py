@@ -15,7 +15,7 @@ from augnet.transforms import COLOR_IMAGES, SIGNALS, Rotate, SamplePairing, Time
 
 def module(*layers, magnitude=0.6):
     return AugmentationModule(
-        AugmentationLayer(*layer, magnitude=magnitude) for layer in layers
+        *(AugmentationLayer(*layer, magnitude=magnitude) for layer in layers)
     ).eval()
 
 

@@ -19,7 +19,7 @@ def only(name: str, width: float, interpolation: str = "bilinear") -> Augerino:
 def test_matrices_agree_with_scipy():
     layer = Augerino([0.2, 0.4, 2.0, 0.3, 0.5, 0.6]).double()
     x = torch.rand(20, 3, 8, 8, dtype=torch.float64)
-    noise = layer.sample(x, seeded(0))
+    noise = layer.sample_params(x.shape, x, seeded(0))
     widths = layer.widths.detach().numpy()
     algebra = np.array([[*rows, (0, 0, 0)] for rows in GENERATORS.values()], dtype=float)
     for draw, matrix in zip(noise.numpy(), layer.matrix(noise).detach(), strict=True):
@@ -28,7 +28,7 @@ def test_matrices_agree_with_scipy():
 
 
 def test_noise_is_uniform_on_plus_or_minus_a_half():
-    noise = Augerino().sample(torch.zeros(5000, 1, 1, 1), seeded(0))
+    noise = Augerino().sample_params((5000, 1, 1, 1), torch.zeros(1), seeded(0))
     assert noise.shape == (5000, 6)
     assert -0.5 <= noise.min() < -0.49
     assert 0.49 < noise.max() <= 0.5
@@ -38,9 +38,9 @@ def test_noise_is_uniform_on_plus_or_minus_a_half():
 def test_rotations_are_rotations(interpolation):
     layer = only("rotate", np.pi, interpolation)
     x = torch.rand(6, 3, 17, 23)
-    angle = torch.rad2deg(layer.sample(x, seeded(0))[:, 2] * np.pi)
+    angle = torch.rad2deg(layer.sample_params(x.shape, x, seeded(0))[:, 2] * np.pi)
     # Our transforms turn counter-clockwise, with y down; the generator turns the other way.
-    expected = Rotate(180, interpolation=interpolation).apply(x, -angle)
+    expected = Rotate(180, interpolation=interpolation).transform(x, -angle)
     torch.testing.assert_close(layer(x, seeded(0)), expected, atol=1e-3, rtol=0)
 
 
@@ -50,8 +50,10 @@ def test_translations_are_a_part_of_the_half_width():
     noise[0, 0] = 0.5
     assert layer.matrix(noise)[0, 0, 2].item() == pytest.approx(0.2)
     x = torch.rand(6, 3, 10, 20)
-    part = layer.sample(x, seeded(0))[:, 0] * 4 * 0.1 / 2
-    torch.testing.assert_close(layer(x, seeded(0)), TranslateX().apply(x, part), atol=1e-4, rtol=0)
+    part = layer.sample_params(x.shape, x, seeded(0))[:, 0] * 4 * 0.1 / 2
+    torch.testing.assert_close(
+        layer(x, seeded(0)), TranslateX().transform(x, part), atol=1e-4, rtol=0
+    )
 
 
 def test_no_width_is_the_identity():

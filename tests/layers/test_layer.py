@@ -24,6 +24,7 @@ from augnet.transforms import (
     TimeReverse,
     TranslateX,
     TranslateY,
+    VerticalFlip,
     build_transforms,
 )
 from augnet.transforms.geometry import compose, warp
@@ -106,30 +107,31 @@ def test_the_mixture_equals_the_plain_definition_with_its_gradients(domain, dtyp
     x = inputs(domain, dtype=dtype).requires_grad_()
     cotangent = torch.randn_like(x)
     results = []
+    params = layer.sample_params(x.shape, x, seeded(1))
     for mix in (layer.mix, layer.mix_plainly):
-        view = mix(x, seeded(1))
+        view = mix(x, params)
         results.append((view, *torch.autograd.grad(view, (x, *layer.parameters()), cotangent)))
     for fast, plain in zip(*results, strict=True):
         torch.testing.assert_close(fast, plain, rtol=1e-4, atol=1e-4 * plain.abs().max().item())
 
 
-def test_transforms_of_nil_weight_cost_nothing_but_a_visit_now_and_then(monkeypatch):
+def test_transforms_of_negligible_weight_are_computed_now_and_then(monkeypatch):
     layer = geometric()
     set_weights(layer, 0.0, 0.9998, 0.0001, 0.0001)
     computed = []
     for cls in {type(transform) for transform in layer.transforms}:
 
-        def counting(self, x, magnitude, noise, original=cls.transform):
+        def counting(self, x, magnitude, params, original=cls.apply):
             computed.append(self.name)
-            return original(self, x, magnitude, noise)
+            return original(self, x, magnitude, params)
 
-        monkeypatch.setattr(cls, "transform", counting)
+        monkeypatch.setattr(cls, "apply", counting)
     generator, x = seeded(0), torch.rand(2, 3, 8, 8)
     for _ in range(640):
         layer(x, generator)
     assert computed.count("translate_x") == 640
-    for nil in ("rotate", "shear_x", "horizontal_flip"):
-        assert 20 < computed.count(nil) < 70  # forty are expected
+    for negligible in ("rotate", "shear_x", "horizontal_flip"):
+        assert 20 < computed.count(negligible) < 70  # forty are expected
     layer.tolerance = 0
     computed.clear()
     layer(x, generator)
@@ -137,7 +139,7 @@ def test_transforms_of_nil_weight_cost_nothing_but_a_visit_now_and_then(monkeypa
 
 
 def test_skipping_leaves_mixture_and_gradients_as_they_are_in_expectation():
-    # Coins that always show heads: the dice that remain are those of the visits.
+    # Flips are always applied: only the revisits are random.
     flips = [cls(1.0) for cls in (SignFlip, TimeReverse)]
     layer = AugmentationLayer(FrequencyShift(0.5, sfreq=100), *flips, magnitude=1.0, tolerance=0.2)
     layer.double()
@@ -145,8 +147,10 @@ def test_skipping_leaves_mixture_and_gradients_as_they_are_in_expectation():
     x = torch.randn(1, 2, 30, dtype=torch.float64)
     cotangent = torch.randn(30, dtype=torch.float64)
     generator, count = seeded(0), 6000
-    views = torch.cat([layer.mix(x, generator) for _ in range(count)])
-    plain = torch.cat([layer.mix_plainly(x, generator) for _ in range(count)])
+    views = torch.cat([layer(x, generator) for _ in range(count)])
+    layer.tolerance = 0
+    params = [layer.sample_params(x.shape, x, generator) for _ in range(count)]
+    plain = torch.cat([layer.mix_plainly(x, each) for each in params])
     torch.testing.assert_close(views.mean(0), plain.mean(0), atol=0.12, rtol=0)
     slopes = [
         torch.autograd.grad((view * cotangent).sum() / count, tuple(layer.parameters()))
@@ -167,8 +171,9 @@ def test_one_drawn_transform_per_sample_has_the_gradients_of_the_mixture_in_expe
     x, cotangent = torch.randn(2, 2, 1, 4, dtype=torch.float64)
     many = 40_000
     slopes = []
-    for view in (layer, layer.mix_plainly):  # of a loss that is linear
-        views = view(x[:1].expand(many, 1, 4), seeded(1))
+    for mixing in ("drawn", "weighted"):  # of a loss that is linear
+        layer.mixing = mixing
+        views = layer(x[:1].expand(many, 1, 4), seeded(1))
         slopes.append((views.mean(0), *torch.autograd.grad(
             (views * cotangent[0]).sum() / many, tuple(layer.parameters())
         )))  # fmt: skip
@@ -199,21 +204,21 @@ def test_eval_computes_only_what_was_drawn_and_equals_the_plain_definition(domai
     layer = everything(domain).eval()
     x = inputs(domain, batch=60)
     with torch.no_grad():
-        # All transforms are drawn in a batch of sixty: both ways roll the same dice.
-        dice = layer.roll(x, seeded(1))
-        torch.testing.assert_close(layer.pick(x, dice), layer.pick_by_mask(x, dice))
+        params = layer.sample_params(x.shape, x, seeded(1))
+        torch.testing.assert_close(layer.pick(x, params), layer.pick_by_mask(x, params))
 
 
 def test_eval_computes_each_sample_once(monkeypatch):
-    layer = geometric().eval()
+    transforms = Rotate(180), TranslateX(), specimen("hue"), HorizontalFlip()
+    layer = AugmentationLayer(*transforms).eval()
     rows = []
     for cls in {type(transform) for transform in layer.transforms}:
 
-        def counting(self, x, magnitude, noise, original=cls.transform):
+        def counting(self, x, magnitude, params, original=cls.apply):
             rows.append((self.name, len(x)))
-            return original(self, x, magnitude, noise)
+            return original(self, x, magnitude, params)
 
-        monkeypatch.setattr(cls, "transform", counting)
+        monkeypatch.setattr(cls, "apply", counting)
     layer(torch.rand(50, 3, 8, 8))
     assert sum(count for _, count in rows) == 50
     rows.clear()
@@ -298,7 +303,7 @@ def test_shape_and_type_survive(batch, dtype, training, domain):
 
 
 def test_layers_in_sequence_draw_independently():
-    module = AugmentationModule([geometric() for _ in range(3)])
+    module = AugmentationModule(*(geometric() for _ in range(3)))
     assert len(module) == len(list(module)) == 3
     assert module[1] is list(module)[1]
     x = inputs(IMAGES)
@@ -316,24 +321,29 @@ def affine_layer(**settings):
 def test_affine_transforms_of_a_layer_share_one_resampling_in_eval():
     layer = affine_layer().eval()
     assert layer.resampling == ("bilinear", "zeros")
-    assert geometric().resampling is None
+    assert geometric().resampling == ("bilinear", "zeros")  # flips join
+    assert AugmentationLayer(HorizontalFlip()).resampling is None  # but need no resampling
+    assert AugmentationLayer(Rotate(), specimen("hue")).resampling is None
     assert AugmentationLayer(Rotate(), Rotate(padding="border")).resampling is None
     x = inputs(IMAGES, batch=40, dtype=torch.float64)
     with torch.no_grad():
-        plain = layer.pick_by_mask(x, layer.roll(x, seeded(1)))
+        plain = layer.pick_by_mask(x, layer.sample_params(x.shape, x, seeded(1)))
         torch.testing.assert_close(layer(x, seeded(1)), plain)
 
 
 def test_consecutive_affine_layers_resample_once_under_the_product_of_their_maps():
     first, second = affine_layer(magnitude=0.4), affine_layer(magnitude=0.3)
-    module = AugmentationModule([first, second, geometric()]).eval()
+    module = AugmentationModule(first, second, AugmentationLayer(specimen("hue"))).eval()
     x, generator = inputs(IMAGES, batch=20, dtype=torch.float64), seeded(2)
     # In pixels, maps are matrices that can be multiplied; translations are fractions of the sides.
     sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]])
     row = torch.tensor([0.0, 0, 1], dtype=x.dtype).expand(len(x), 1, 3)
     inner, outer = (
         torch.cat((maps[..., :2], maps[..., 2:] * sides), 2)
-        for maps in (layer.maps(x, layer.roll(x, generator)) for layer in (first, second))
+        for maps in (
+            layer.maps(x, layer.sample_params(x.shape, x, generator)).matrix
+            for layer in (first, second)
+        )
     )
     product = outer @ torch.cat((inner, row), 1)
     product[..., 2:] /= sides
@@ -348,14 +358,14 @@ def test_layers_of_one_affine_transform_resample_once_in_training_too():
         layers = [
             AugmentationLayer(transform, magnitude=0.4) for transform in (Rotate(), TranslateX())
         ]
-        return AugmentationModule([*layers, *more])
+        return AugmentationModule(*layers, *more)
 
     x = inputs(IMAGES, batch=20, dtype=torch.float64)
     learning = module()
     view = learning(x, seeded(2))
     generator = seeded(2)
     maps = [
-        transform.map(x, 0.4, transform.roll(x, generator))
+        transform.map(x, 0.4, transform.sample_params(x.shape, x, generator))
         for transform in (Rotate(), TranslateX())
     ]
     torch.testing.assert_close(view, warp(x, compose(*maps, x)))
@@ -369,19 +379,17 @@ def test_layers_of_one_affine_transform_resample_once_in_training_too():
     torch.testing.assert_close(mixed(x, seeded(2)), mixed[2](composed, generator))
 
 
-def test_layers_that_have_made_up_their_mind_resample_once_in_training():
+def test_layers_with_one_active_transform_resample_once_in_training():
     layers = [affine_layer(magnitude=0.4) for _ in range(2)]
     for layer in layers:
         set_weights(layer, *[0.9998 if n == 2 else 1e-4 for n in range(len(layer.transforms))])
-    module, x = AugmentationModule(layers), inputs(IMAGES, batch=20, dtype=torch.float64)
-    generator = seeded(4)
-    awake = [layer.awake(x, generator) for layer in layers]
-    assert [len(transforms) for transforms in awake] == [1, 1], (
-        "another seed: no transform is visited"
-    )
-    maps = [transform.map(x, mu, transform.roll(x, generator)) for ((transform, _, mu),) in awake]
+    module, x = AugmentationModule(*layers), inputs(IMAGES, batch=20, dtype=torch.float64)
+    generator = seeded(6)
+    params = module.sample_params(x.shape, x, generator)
+    assert [each.active for each in params] == [[2], [2]], "another seed: none is revisited"
+    maps = [layer.maps(x, each).matrix for layer, each in zip(layers, params, strict=True)]
     weight = layers[0].weights[2] * layers[1].weights[2]
-    view = module(x, seeded(4))
+    view = module(x, seeded(6))
     torch.testing.assert_close(view, weight * warp(x, compose(*maps, x)))
     view.square().sum().backward()
     for layer in layers:
@@ -390,28 +398,28 @@ def test_layers_that_have_made_up_their_mind_resample_once_in_training():
 
 
 def test_composed_layers_at_magnitude_zero_are_the_identity_exactly():
-    module = AugmentationModule([affine_layer(magnitude=0.0)] * 3).eval()
+    module = AugmentationModule(*[affine_layer(magnitude=0.0)] * 3).eval()
     x = inputs(IMAGES)
     assert torch.equal(module(x), x)
 
 
 def test_composed_layers_do_what_layers_in_sequence_do_to_smooth_images():
-    module = AugmentationModule([affine_layer(magnitude=0.2) for _ in range(2)]).eval()
+    module = AugmentationModule(*(affine_layer(magnitude=0.2) for _ in range(2))).eval()
     across = torch.linspace(-3, 3, 48, dtype=torch.float64)
     x = (-(across.square() + (across[:, None] - 0.5).square())).exp().expand(30, 3, 48, 48)
-    dice = module.roll(x, seeded(5))
-    plain = module[1].pick_by_mask(module[0].pick_by_mask(x, dice[0]), dice[1])
+    params = module.sample_params(x.shape, x, seeded(5))
+    plain = module[1].pick_by_mask(module[0].pick_by_mask(x, params[0]), params[1])
     assert (module(x, seeded(5)) - plain).abs().max() < 0.02
     assert (plain - x).abs().max() > 0.2
 
 
-def test_a_layer_reads_like_a_sentence():
+def test_a_layer_describes_itself():
     layer = geometric(magnitude=[0.25, 0.5, 0.5, 1.0])
     set_weights(layer, 0.97, 0.0, 0.01, 0.02)
     said = "0.97 × rotate ±45.0° + 0.02 × horizontal_flip with probability 0.50"
     assert repr(layer).startswith(said)
     assert "translate_x" not in repr(layer)
-    module = AugmentationModule([layer, geometric()])
+    module = AugmentationModule(layer, geometric())
     assert repr(module).splitlines()[0].startswith(said)
 
 
@@ -439,7 +447,7 @@ def test_autocast_does_not_touch_the_transforms():
 
 @pytest.mark.parametrize("training", [True, False])
 def test_bad_input_is_refused_and_nothing_changes(training):
-    layer = AugmentationModule([geometric()]).train(training)
+    layer = AugmentationModule(geometric()).train(training)
     x = inputs(IMAGES)
     nan = x.clone()
     nan[0, 0, 0, 0] = torch.nan
@@ -461,8 +469,8 @@ def test_bad_input_is_refused_and_nothing_changes(training):
     torch.testing.assert_close(layer.state_dict(), before, rtol=0, atol=0)
 
 
-def test_no_layer_rolls_dice_before_all_have_looked():
-    module = AugmentationModule([geometric(), everything(SIGNALS)])
+def test_no_layer_draws_params_before_all_have_checked_the_input():
+    module = AugmentationModule(geometric(), everything(SIGNALS))
     generator = seeded(0)
     state = generator.get_state()
     with pytest.raises(ValueError, match="takes signals"):
@@ -472,7 +480,7 @@ def test_no_layer_rolls_dice_before_all_have_looked():
         module[0](inputs(IMAGES), 0)
 
 
-def test_a_layer_of_many_transforms_still_says_something():
+def test_a_layer_of_many_transforms_still_describes_itself():
     assert "rotate" in repr(AugmentationLayer(*[Rotate(limit) for limit in range(1, 121)]))
 
 
@@ -493,8 +501,63 @@ def test_bad_layers_are_refused():
         with pytest.raises(ValueError, match="tolerance is a weight"):
             geometric(tolerance=wrong)
     with pytest.raises(ValueError, match="at least one layer"):
-        AugmentationModule([])
-    with pytest.raises(TypeError, match=r"AugmentationModule\(\[layer\]\)"):
-        AugmentationModule(geometric())
-    with pytest.raises(TypeError, match="list of layers; got Linear"):
-        AugmentationModule([nn.Linear(2, 2)])
+        AugmentationModule()
+    with pytest.raises(TypeError, match=r"not a list of them: AugmentationModule\(\*layers\)"):
+        AugmentationModule([geometric()])
+    with pytest.raises(TypeError, match="takes layers; got Linear"):
+        AugmentationModule(nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "nearest"])
+def test_flips_share_a_resampling_and_stay_exact(interpolation):
+    turn = Rotate(60, interpolation=interpolation)
+    flips = HorizontalFlip(1.0), VerticalFlip(1.0)
+    x = inputs(IMAGES, batch=60)
+    layer = AugmentationLayer(turn, *flips, magnitude=[0.5, 1.0, 1.0]).eval()
+    params = layer.sample_params(x.shape, x, seeded(1))
+    choice = (params.choice[:, 0] * 3).long()
+    view = layer.pick_by_map(x, params)
+    for index, dim in ((1, -1), (2, -2)):
+        assert (choice == index).sum() > 5
+        assert torch.equal(view[choice == index], x[choice == index].flip(dim))
+    torch.testing.assert_close(view, layer.pick_by_mask(x, params), atol=1e-4, rtol=1e-4)
+
+    # In one product with other layers, too: no rotation, and both flips.
+    still = AugmentationLayer(turn, magnitude=0.0)
+    module = AugmentationModule(
+        still, *(AugmentationLayer(f, magnitude=1.0) for f in flips), still
+    ).eval()
+    assert torch.equal(module(x, seeded(0)), x.flip((-2, -1)))
+
+
+def test_flips_between_rotations_do_what_layers_in_sequence_do():
+    across = torch.linspace(-3, 3, 48, dtype=torch.float64)
+    x = (-((across - 0.8).square() + (across[:, None] - 0.5).square())).exp().expand(40, 3, 48, 48)
+    for flip in (HorizontalFlip(), VerticalFlip()):
+        turn = AugmentationLayer(Rotate(40), flip, TranslateX(0.1), magnitude=1.0)
+        module = AugmentationModule(turn, AugmentationLayer(flip, magnitude=1.0), turn).eval()
+        params = module.sample_params(x.shape, x, seeded(5))
+        plain = x
+        for layer, drawn in zip(module, params, strict=True):
+            plain = layer.pick_by_mask(plain, drawn)
+        assert (module.apply_params(x, params) - plain).abs().max() < 0.03
+        assert (plain - x).abs().max() > 0.2
+
+
+def test_flips_that_share_a_resampling_keep_the_gradient_of_their_probability():
+    layer = AugmentationLayer(Rotate(60), HorizontalFlip(), VerticalFlip(), mixing="drawn").double()
+    x = inputs(IMAGES, batch=40, dtype=torch.float64)
+    params = layer.sample_params(x.shape, x, seeded(1))
+    cotangent = torch.randn_like(x)
+    shared, plain = (
+        torch.autograd.grad((pick(x, params) * cotangent).sum(), layer.raw_magnitudes)[0]
+        for pick in (layer.pick_by_map, layer.pick_by_mask)
+    )
+    assert (plain[1:] != 0).all()
+    torch.testing.assert_close(shared, plain)
+
+
+def test_layers_leave_the_apply_of_modules_alone():
+    module, visited = AugmentationModule(geometric()), []
+    nn.Sequential(module).apply(lambda part: visited.append(type(part)))
+    assert AugmentationLayer in visited

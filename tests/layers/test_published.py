@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from specimens import seeded
 
 from augnet import AugNet
-from augnet.layers import Chain, Policy, Step, identity
+from augnet.layers import Chain, Policy, Step, active_in_eval, identity
 from augnet.layers.published import (
     AUTOAUGMENT,
     DRAWN,
@@ -55,8 +55,8 @@ def test_autoaugment_is_the_published_table():
     assert translate.transform.strength(translate.magnitude) == pytest.approx(150 / 331)
     posterize = policy.subpolicies[5][1]
     assert posterize.transform.strength(posterize.magnitude) == 3  # of eight bits five are left
-    assert posterize.parts == (1.0,)
-    assert rotate.parts == (-1.0, 1.0)
+    assert posterize.fractions == (1.0,)
+    assert rotate.fractions == (-1.0, 1.0)
 
 
 def test_autoaugment_draws_sub_policies_evenly():
@@ -90,7 +90,7 @@ def test_transforms_are_drawn_evenly_and_in_rounds():
     width = 64
     x = torch.zeros(7000, 1, 1, width)
     x[..., 0] = 1
-    transforms = [Step(TranslateX(n / width), parts=(1.0,)) for n in range(1, 15)]
+    transforms = [Step(TranslateX(n / width), fractions=(1.0,)) for n in range(1, 15)]
     once = Policy([[step] for step in transforms])(x, seeded(0)).argmax(-1).flatten()
     counts = once.bincount(minlength=15)
     assert counts[0] == 0
@@ -106,13 +106,16 @@ def test_trivialaugment_takes_all_levels_of_the_wide_space():
     for name, limit in WIDE.items():
         assert steps[name].transform.limit == limit
         assert steps[name].magnitude == 1
-    assert sorted(set(steps["rotate"].parts)) == pytest.approx(
+    assert sorted(set(steps["rotate"].fractions)) == pytest.approx(
         [level / 30 for level in range(-30, 31)]
     )
-    assert len(steps["rotate"].parts) == 62  # no turn is as likely as each other level
-    assert len(steps["solarize"].parts) == 31
-    assert {round(6 * part) for part in steps["posterize"].parts} == set(range(7))
-    assert all((6 * part) == pytest.approx(round(6 * part)) for part in steps["posterize"].parts)
+    assert len(steps["rotate"].fractions) == 62  # no turn is as likely as each other level
+    assert len(steps["solarize"].fractions) == 31
+    assert {round(6 * fraction) for fraction in steps["posterize"].fractions} == set(range(7))
+    assert all(
+        (6 * fraction) == pytest.approx(round(6 * fraction))
+        for fraction in steps["posterize"].fractions
+    )
 
 
 def test_magnitudes_come_with_either_sign_and_nothing_between():
@@ -134,14 +137,14 @@ def test_policies_are_repeatable_and_stay_in_range(build):
     assert view.max() <= 1
     assert policy.eval()(x) is x
     assert torch.equal(
-        policy.view(x, seeded(3)), view
+        active_in_eval(policy)(x, seeded(3)), view
     )  # averaged at test, it augments all the same
 
 
 def test_a_policy_can_be_averaged_at_test():
     policy, x = crop_flip(), images(4)
     net = AugNet(policy, torch.nn.Flatten(), copies=3).eval()
-    averaged = AugNet(policy.view, torch.nn.Flatten(), copies=3).eval()
+    averaged = AugNet(active_in_eval(policy), torch.nn.Flatten(), copies=3).eval()
     assert torch.allclose(net(x), x.flatten(1))
     assert not torch.allclose(averaged(x, seeded(0)), x.flatten(1))
 
@@ -153,14 +156,14 @@ def test_a_chain_passes_through_its_stages():
     assert torch.equal(chain(x), x)
     assert torch.equal(Chain([flip])(x), x.flip(-1))
     assert torch.equal(Chain([flip]).eval()(x), x)
-    assert torch.equal(Chain([flip]).eval().view(x), x.flip(-1))
+    assert torch.equal(active_in_eval(Chain([flip]).eval())(x), x.flip(-1))
     assert identity(x) is x
 
 
-def test_parts_are_checked():
+def test_fractions_are_checked():
     with pytest.raises(ValueError, match="horizontal_flip has none"):
-        Step(HorizontalFlip(), parts=(1.0,))
+        Step(HorizontalFlip(), fractions=(1.0,))
     with pytest.raises(ValueError, match=r"lie in \[-1, 1\]; got \(2.0,\)"):
-        Step(Rotate(), parts=(2.0,))
+        Step(Rotate(), fractions=(2.0,))
     with pytest.raises(ValueError, match="level lies between 0 and 30; got 31"):
         randaugment(level=31)

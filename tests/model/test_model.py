@@ -23,7 +23,7 @@ def made(*transforms, shape=(1, 12, 12), classes=("cat", "dog"), **message):
     torch.manual_seed(0)
     augment = identity
     if transforms:
-        augment = AugmentationModule([AugmentationLayer(t, magnitude=0.3) for t in transforms])
+        augment = AugmentationModule(*(AugmentationLayer(t, magnitude=0.3) for t in transforms))
     trunk = default_trunk(shape, len(classes))
     net = AugNet(augment, trunk, copies=3, sampling="stratified").eval()
     return Model.of(net, shape, classes=classes, **message)
@@ -64,7 +64,7 @@ def test_every_transform_survives_as_a_table(name):
 
 def test_values_and_double_precision_survive(tmp_path):
     trunk = Scaled(default_trunk((4,), 1), torch.tensor(5.0), torch.tensor(2.0))
-    net = AugNet(AugmentationModule([AugmentationLayer(SignFlip())]), trunk, "values").double()
+    net = AugNet(AugmentationModule(AugmentationLayer(SignFlip())), trunk, "values").double()
     model = Model.of(net.eval(), (4,))
     again = load(save(model, tmp_path / "m"))
     assert again.header.values == ()

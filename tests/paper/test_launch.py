@@ -33,7 +33,7 @@ CHANGES = {"train.epochs": 3, "data.sizes": [37, 16, 16], "trunk.kernel": 20, "n
 def small_net():
     torch.manual_seed(0)
     layer = AugmentationLayer(*build_transforms(["frequency_shift", "gaussian_noise"], sfreq=100))
-    return AugNet(AugmentationModule([layer]), MLP(inputs=50, neurons=8, layers=1), copies=1)
+    return AugNet(AugmentationModule(layer), MLP(inputs=50, neurons=8, layers=1), copies=1)
 
 
 def samples():

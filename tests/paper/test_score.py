@@ -27,7 +27,7 @@ def generator():
 
 def net(augment=None, copies=2):
     layer = AugmentationLayer(*build_transforms(["horizontal_flip"]), magnitude=1.0)
-    return AugNet(augment or AugmentationModule([layer]), Brightest(), copies=copies).eval()
+    return AugNet(augment or AugmentationModule(layer), Brightest(), copies=copies).eval()
 
 
 def samples():

@@ -28,7 +28,7 @@ def trainer(regularizer="weighted_norm", weight=0.1, seed=0, **settings):
     torch.manual_seed(0)
     layer = AugmentationLayer(*build_transforms(["frequency_shift", "gaussian_noise"], sfreq=100))
     trunk = nn.Sequential(SinusoidCNN(width=4, kernel=20), nn.Dropout(0.1))
-    net = AugNet(AugmentationModule([layer]), trunk, copies=2)
+    net = AugNet(AugmentationModule(layer), trunk, copies=2)
     data = sinusoids.load(sizes=(60, 20, 20), duration=1.0)
     settings = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **settings}
     regularization = Regularization(name=regularizer, weight=weight)

@@ -57,7 +57,7 @@ def assert_close(ours, theirs, atol):
 def test_enhancements_agree_with_pillow(photo, transform, enhancer):
     for strength in (-0.9, -0.3, 0.5, 0.9):
         theirs = enhancer(Image.fromarray(photo)).enhance(1 + strength)
-        ours = transform.apply(tensor(photo), torch.tensor([strength], dtype=torch.float64))
+        ours = transform.transform(tensor(photo), torch.tensor([strength], dtype=torch.float64))
         # Pillow rounds the plainer image to a level, and then the blend, whose factor may be 1.9.
         assert_close(ours, theirs, atol=2 * ONE_LEVEL)
 
@@ -65,15 +65,15 @@ def test_enhancements_agree_with_pillow(photo, transform, enhancer):
 def test_saturation_and_sharpness_agree_with_kornia(photo):
     x, strength = tensor(photo), torch.tensor([-0.4], dtype=torch.float64)
     theirs = kornia.enhance.sharpness(x, 1 + strength)
-    torch.testing.assert_close(Sharpness().apply(x, strength), theirs, atol=1e-6, rtol=0)
+    torch.testing.assert_close(Sharpness().transform(x, strength), theirs, atol=1e-6, rtol=0)
     theirs = kornia.enhance.adjust_saturation_with_gray_subtraction(x, 1 + strength)
-    torch.testing.assert_close(Saturation().apply(x, strength), theirs, atol=2e-4, rtol=0)
+    torch.testing.assert_close(Saturation().transform(x, strength), theirs, atol=2e-4, rtol=0)
 
 
 def test_hue_agrees_with_the_standard_library(photo):
     x = tensor(photo)
     for degrees in (-170.0, -60.0, 25.0, 180.0):
-        ours = Hue().apply(x, torch.tensor([degrees], dtype=x.dtype))[0].flatten(1).T
+        ours = Hue().transform(x, torch.tensor([degrees], dtype=x.dtype))[0].flatten(1).T
         for pixel, view in zip(x[0].flatten(1).T.tolist(), ours.tolist(), strict=True):
             hue, saturation, value = colorsys.rgb_to_hsv(*pixel)
             expected = colorsys.hsv_to_rgb((hue + degrees / 360) % 1, saturation, value)
@@ -84,13 +84,13 @@ def test_solarize_agrees_with_pillow(photo):
     for threshold in (40, 128, 200):
         depth = torch.tensor([1 - threshold / 255], dtype=torch.float64)
         theirs = ImageOps.solarize(Image.fromarray(photo), threshold)
-        assert_close(Solarize().apply(tensor(photo), depth), theirs, atol=1e-9)
+        assert_close(Solarize().transform(tensor(photo), depth), theirs, atol=1e-9)
 
 
 def test_posterize_agrees_with_pillow(photo):
     for dropped in (1, 2, 4):
         theirs = ImageOps.posterize(Image.fromarray(photo), 8 - dropped)
-        ours = Posterize().apply(tensor(photo), torch.tensor([dropped], dtype=torch.float64))
+        ours = Posterize().transform(tensor(photo), torch.tensor([dropped], dtype=torch.float64))
         assert_close(ours, theirs, atol=1e-9)
 
 
@@ -138,7 +138,9 @@ def test_solarize_has_its_own_gradient_in_pixels_and_a_soft_one_in_depth():
     x = torch.linspace(0, 1, 50, dtype=torch.float64).reshape(1, 1, 5, 10).requires_grad_()
     depth = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
     cotangent = torch.rand_like(x)
-    to_x, to_depth = torch.autograd.grad((Solarize().apply(x, depth) * cotangent).sum(), (x, depth))
+    to_x, to_depth = torch.autograd.grad(
+        (Solarize().transform(x, depth) * cotangent).sum(), (x, depth)
+    )
     torch.testing.assert_close(to_x, torch.where(x >= 0.7, -cotangent, cotangent))
     soft = torch.sigmoid(20 * (x.detach() - (1 - depth))) * (1 - 2 * x.detach())
     expected = torch.autograd.grad((soft * cotangent).sum(), depth)
@@ -148,7 +150,7 @@ def test_solarize_has_its_own_gradient_in_pixels_and_a_soft_one_in_depth():
 def test_brightness_has_its_gradient_at_black_and_white_too():
     x = torch.tensor([0.0, 0.5, 1.0]).reshape(1, 1, 1, 3).requires_grad_()
     for strength, expected in ((0.5, [1.5, 1.5, 0.0]), (-0.5, [0.5, 0.5, 0.5])):
-        view = Brightness().apply(x, torch.tensor([strength]))
+        view = Brightness().transform(x, torch.tensor([strength]))
         (gradient,) = torch.autograd.grad(view.sum(), x)
         assert gradient.flatten().tolist() == expected
 
@@ -171,7 +173,7 @@ def test_look_up_tables_are_straight_through_to_the_image(photo, transform):
 def test_posterize_goes_straight_to_the_rounded_image(photo):
     x = tensor(photo)
     bits = torch.tensor([3.0], dtype=torch.float64, requires_grad=True)
-    view = Posterize().apply(x, bits)
+    view = Posterize().transform(x, bits)
     (gradient,) = torch.autograd.grad((view * x).sum(), bits)
     torch.testing.assert_close(gradient, ((view - x) * x).sum()[None].detach() / 3)
 
@@ -200,9 +202,10 @@ def test_channels_other_than_three_have_contrast_but_no_color():
 def test_pairing_blends_with_another_sample_of_the_batch():
     x = torch.eye(6)
     transform = SamplePairing(limit=0.4)
-    share, partner = transform.sample(x, torch.Generator().manual_seed(1))
+    fraction, offset = transform.sample_params(x.shape, x, torch.Generator().manual_seed(1))
+    partner = x[(torch.arange(6) + offset) % 6]
     assert sorted(partner.argmax(1).tolist()) == list(range(6))
-    view = transform.transform(x, 1.0, (torch.ones_like(share), partner))
+    view = transform.apply(x, 1.0, (torch.ones_like(fraction), offset))
     torch.testing.assert_close(view, 0.6 * x + 0.4 * partner)
-    partners = {tuple(transform.sample(x)[1].argmax(1).tolist()) for _ in range(20)}
+    partners = {tuple(transform.sample_params(x.shape, x)[1].tolist()) for _ in range(20)}
     assert len(partners) > 10

@@ -47,7 +47,7 @@ def scipy_warp(image, matrix):
 def test_affine_transforms_agree_with_scipy(transform):
     x = images()
     strength = transform.strength(torch.linspace(-1, 0.9, len(x), dtype=x.dtype))
-    ours = transform.apply(x, strength)
+    ours = transform.transform(x, strength)
     for image, view, matrix in zip(x, ours, transform.matrix(strength), strict=True):
         np.testing.assert_allclose(view, scipy_warp(image.numpy(), matrix.numpy()), atol=1e-9)
 
@@ -57,7 +57,7 @@ def test_transforms_move_content_as_their_names_say():
     x[..., 4, 6] = 1  # two pixels to the right of the center
 
     def place(transform, strength):
-        y = transform.apply(x, torch.tensor([float(strength)]))
+        y = transform.transform(x, torch.tensor([float(strength)]))
         return tuple(divmod(int(y.argmax()), 9))
 
     assert place(TranslateX(), 2 / 9) == (4, 8)
@@ -76,23 +76,23 @@ def test_rotation_agrees_with_kornia():
     x = torch.rand(5, 3, 32, 32, dtype=torch.float64)
     angle = torch.tensor([-170.0, -30.0, 10.0, 45.0, 90.0], dtype=torch.float64)
     theirs = kornia.rotate(x, angle, padding_mode="zeros", align_corners=True)
-    torch.testing.assert_close(Rotate(180).apply(x, angle), theirs, atol=1e-9, rtol=0)
+    torch.testing.assert_close(Rotate(180).transform(x, angle), theirs, atol=1e-9, rtol=0)
 
 
 def test_translation_agrees_with_kornia():
     x = torch.rand(4, 3, 12, 20, dtype=torch.float64)
     part = torch.tensor([-0.4, 0.1, 0.25, 0.33], dtype=torch.float64)
     theirs = kornia.translate(x, torch.stack((20 * part, 0 * part), 1), align_corners=True)
-    torch.testing.assert_close(TranslateX().apply(x, part), theirs, atol=1e-9, rtol=0)
+    torch.testing.assert_close(TranslateX().transform(x, part), theirs, atol=1e-9, rtol=0)
     theirs = kornia.translate(x, torch.stack((0 * part, 12 * part), 1), align_corners=True)
-    torch.testing.assert_close(TranslateY().apply(x, part), theirs, atol=1e-9, rtol=0)
+    torch.testing.assert_close(TranslateY().transform(x, part), theirs, atol=1e-9, rtol=0)
 
 
 def test_scale_agrees_with_kornia():
     x = torch.rand(3, 3, 15, 15, dtype=torch.float64)
     factor = torch.tensor([0.6, 1.2, 1.9], dtype=torch.float64)
     theirs = kornia.scale(x, factor, align_corners=True)
-    torch.testing.assert_close(Scale(2).apply(x, factor), theirs, atol=1e-9, rtol=0)
+    torch.testing.assert_close(Scale(2).transform(x, factor), theirs, atol=1e-9, rtol=0)
 
 
 def test_shears_are_what_the_textbook_says():
@@ -102,7 +102,9 @@ def test_shears_are_what_the_textbook_says():
         (ShearX(), lambda s: np.array([[1, s, 0], [0, 1, 0]])),
         (ShearY(), lambda s: np.array([[1, 0, 0], [s, 1, 0]])),
     ):
-        for image, view, s in zip(x, transform.apply(x, strength), strength.tolist(), strict=True):
+        for image, view, s in zip(
+            x, transform.transform(x, strength), strength.tolist(), strict=True
+        ):
             np.testing.assert_allclose(view, scipy_warp(image.numpy(), matrix(s)), atol=1e-9)
 
 
@@ -112,7 +114,7 @@ def test_sliding_is_the_warp_in_one_dimension(transform, reach):
     x = torch.rand(7, 3, 9, 12, dtype=torch.float64, requires_grad=True)
     strength = reach * torch.tensor([-0.9, -0.31, -1e-3, 0, 0.07, 0.52, 1.1], dtype=x.dtype)
     strength.requires_grad_()
-    views = transform.apply(x, strength), warp(x, transform.matrix(strength))
+    views = transform.transform(x, strength), warp(x, transform.matrix(strength))
     torch.testing.assert_close(*views, atol=1e-10, rtol=0)
     cotangent = torch.rand_like(x)
     to_x, to_strength = zip(
@@ -130,7 +132,7 @@ def test_nearest_has_the_gradient_of_bilinear():
     gradients = []
     for interpolation in ("nearest", "bilinear"):
         angle = torch.tensor([10.0, -20.0], requires_grad=True)
-        view = Rotate(interpolation=interpolation).apply(x, angle)
+        view = Rotate(interpolation=interpolation).transform(x, angle)
         gradients.append(torch.autograd.grad(view.sum(), (x, angle)))
     torch.testing.assert_close(*gradients)
 
@@ -140,7 +142,7 @@ def test_nearest_rotation_agrees_with_pillow():
     x = torch.from_numpy(image)[None, None].double() / 255
     for angle in (-40.0, 13.0, 90.0):
         transform = Rotate(180, interpolation="nearest")
-        ours = transform.apply(x, torch.tensor([angle], dtype=x.dtype))[0, 0] * 255
+        ours = transform.transform(x, torch.tensor([angle], dtype=x.dtype))[0, 0] * 255
         theirs = np.asarray(Image.fromarray(image).rotate(angle, resample=Image.Resampling.NEAREST))
         # Pixels whose source lies half way between two may go either way.
         assert (ours.numpy().round() == theirs).mean() > 0.97
@@ -148,7 +150,7 @@ def test_nearest_rotation_agrees_with_pillow():
 
 def test_quarter_turns_are_exact_rotations():
     x = torch.rand(2, 3, 8, 8, dtype=torch.float64)
-    turned = Rotate(90).apply(x, torch.tensor([90.0, -90.0], dtype=x.dtype))
+    turned = Rotate(90).transform(x, torch.tensor([90.0, -90.0], dtype=x.dtype))
     torch.testing.assert_close(turned[0], x[0].rot90(1, (1, 2)), atol=1e-12, rtol=0)
     torch.testing.assert_close(turned[1], x[1].rot90(-1, (1, 2)), atol=1e-12, rtol=0)
 
@@ -159,13 +161,13 @@ def test_quarter_turns_are_exact_rotations():
 def test_flips_mirror_and_their_matrix_agrees(transform, axis):
     x = torch.rand(6, 3, 7, 10, dtype=torch.float64)
     assert torch.equal(transform(x, 1.0), x.flip(axis))
-    tossed = torch.tensor([0.0, 1, 1, 0, 1, 0], dtype=x.dtype)
-    view = warp(x, transform.matrix(tossed))
-    expected = torch.where(tossed.bool()[:, None, None, None], x.flip(axis), x)
+    applied = torch.tensor([0.0, 1, 1, 0, 1, 0], dtype=x.dtype)
+    view = warp(x, transform.matrix(applied))
+    expected = torch.where(applied.bool()[:, None, None, None], x.flip(axis), x)
     torch.testing.assert_close(view, expected, atol=1e-12, rtol=0)
 
 
-def test_a_flip_is_tossed_per_sample_with_its_probability():
+def test_a_flip_is_applied_per_sample_with_its_probability():
     x = torch.rand(4000, 1, 2, 3)
     flipped = (HorizontalFlip()(x, 0.6, torch.Generator().manual_seed(0)) != x).any((1, 2, 3))
     assert flipped.float().mean().item() == pytest.approx(0.3, abs=0.03)
@@ -174,9 +176,9 @@ def test_a_flip_is_tossed_per_sample_with_its_probability():
 def test_padding_is_a_choice():
     x = torch.ones(1, 1, 8, 8)
     strength = torch.tensor([0.25])
-    assert TranslateX().apply(x, strength)[..., :2].eq(0).all()
-    assert TranslateX(padding="border").apply(x, strength).eq(1).all()
-    assert TranslateX(padding="reflection").apply(x, strength).eq(1).all()
+    assert TranslateX().transform(x, strength)[..., :2].eq(0).all()
+    assert TranslateX(padding="border").transform(x, strength).eq(1).all()
+    assert TranslateX(padding="reflection").transform(x, strength).eq(1).all()
 
 
 def test_unknown_interpolation_and_padding_are_refused():
@@ -190,7 +192,7 @@ def test_a_still_image_has_the_gradient_of_the_warp():
     x = torch.rand(2, 1, 9, 9, dtype=torch.float64, requires_grad=True)
     angle = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     cotangent = torch.rand_like(x)
-    view = Rotate().apply(x, angle)
+    view = Rotate().transform(x, angle)
     assert torch.equal(view, x)
     to_x, to_angle = torch.autograd.grad((view * cotangent).sum(), (x, angle))
     torch.testing.assert_close(to_x, cotangent, atol=1e-9, rtol=0)

@@ -100,8 +100,8 @@ def test_limits_are_numbers():
     assert Rotate(np.float32(30)) == Rotate(30)
 
 
-def broken(view=None, noise=None):
-    """Make a transform whose view or whose noise is not what it should be."""
+def broken(view=None, params=None):
+    """Make a transform whose view or whose params are not what they should be."""
 
     @dataclass(frozen=True)
     class Broken(Transform):
@@ -109,10 +109,10 @@ def broken(view=None, noise=None):
 
         unit: ClassVar[str] = "bugs"
 
-        def sample(self, x, generator=None):
-            return noise
+        def sample_params(self, shape, like, generator=None):
+            return params
 
-        def transform(self, x, magnitude, noise):
+        def apply(self, x, magnitude, params):
             return x if view is None else view(x)
 
     return Broken()
@@ -127,14 +127,14 @@ def test_a_transform_must_keep_shape_and_type(training):
             layer(x)
 
 
-def test_noise_may_be_nothing_or_any_tuple_of_tensors():
+def test_params_may_be_nothing_or_any_tuple_of_tensors():
     class Pair(NamedTuple):
         first: torch.Tensor
         second: torch.Tensor
 
     x = torch.rand(4, 2)
-    for noise in (None, [x, x], (x, None), Pair(x, x)):
-        assert AugmentationLayer(broken(noise=noise)).eval()(x).shape == x.shape
+    for params in (None, [x, x], (x, None), Pair(x, x)):
+        assert AugmentationLayer(broken(params=params)).eval()(x).shape == x.shape
 
 
 def test_neither_numbers_nor_classes_are_transforms():
@@ -163,7 +163,7 @@ def test_a_transform_of_ones_own_is_one_class_and_one_registration(transforms):
 
         unit: ClassVar[str] = "exponent"
 
-        def apply(self, x, strength):
+        def transform(self, x, strength):
             return x ** (1 - strength)[:, None, None, None]
 
     assert transforms["gamma"] is Gamma

@@ -46,9 +46,9 @@ def test_reversal_and_sign_agree_with_braindecode(x):
 def test_time_mask_agrees_with_braindecode(x):
     transform = TimeMask(limit=100)
     start = torch.tensor([0.0, 10, 50, 120, 200])
-    noise = start / (300 - 80)
+    params = start / (300 - 80)
     theirs, _ = braindecode.smooth_time_mask(x, None, start, 80)
-    torch.testing.assert_close(transform.transform(x, 0.8, noise), theirs, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(transform.apply(x, 0.8, params), theirs, atol=1e-4, rtol=1e-4)
 
 
 def test_a_mask_as_long_as_the_signal_silences_it_and_a_longer_one_is_refused():
@@ -77,7 +77,7 @@ def test_amplitudes_go_up_as_often_as_down():
 def test_frequency_shift_agrees_with_braindecode(x):
     shift = torch.tensor([-4.0, -1, 0, 0.5, 3])
     theirs, _ = braindecode.frequency_shift(x, None, shift, 100.0)
-    ours = FrequencyShift(sfreq=100).apply(x, shift)
+    ours = FrequencyShift(sfreq=100).transform(x, shift)
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
@@ -105,7 +105,7 @@ def test_filters_know_their_own_gradient(duration, padded, dtype):
 def test_a_shifted_sinusoid_is_a_sinusoid_at_the_other_frequency():
     time = torch.arange(1024) / 128
     x = torch.sin(2 * torch.pi * 10 * time)[None, None]
-    view = FrequencyShift(sfreq=128).apply(x, torch.tensor([2.5]))
+    view = FrequencyShift(sfreq=128).transform(x, torch.tensor([2.5]))
     spectrum = torch.fft.rfft(view[0, 0]).abs()
     assert torch.fft.rfftfreq(1024, 1 / 128)[spectrum.argmax()] == 12.5
 
@@ -114,18 +114,18 @@ def test_a_shifted_sinusoid_is_a_sinusoid_at_the_other_frequency():
 def test_surrogates_agree_with_braindecode(monkeypatch, duration):
     x = torch.randn(4, 6, duration)
     transform = FTSurrogate()
-    noise = transform.sample(x, torch.Generator().manual_seed(3))
+    params = transform.sample_params(x.shape, x, torch.Generator().manual_seed(3))
 
     def phases(batch, channels, size, device, random_state):
         """Lay our phases out as braindecode's: antisymmetric, none at 0 and at Nyquist."""
-        free = 2 * torch.pi * noise[..., 1 : (size + 1) // 2].double()
+        free = 2 * torch.pi * params[..., 1 : (size + 1) // 2].double()
         zero = torch.zeros(batch, 1, 1, dtype=torch.float64)
         middle = [zero] if size % 2 == 0 else []
         return 1j * torch.cat([zero, free, *middle, -free.flip(-1)], dim=-1)
 
     monkeypatch.setitem(braindecode._new_random_fft_phase, duration % 2, phases)
     theirs, _ = braindecode.ft_surrogate(x, None, 0.7, channel_indep=False)
-    torch.testing.assert_close(transform.transform(x, 0.7, noise), theirs, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(transform.apply(x, 0.7, params), theirs, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("transform", [FTSurrogate(), CenteredFTSurrogate()], ids=str)
@@ -145,11 +145,14 @@ def test_surrogates_shift_all_channels_alike(x):
 def test_centered_phases_have_no_mean_delay():
     x = torch.randn(2000, 1, 32)
     one_sided, centered = (
-        transform.sample(x).mean() for transform in (FTSurrogate(), CenteredFTSurrogate())
+        transform.sample_params(x.shape, x).mean()
+        for transform in (FTSurrogate(), CenteredFTSurrogate())
     )
     assert one_sided.item() == pytest.approx(0.5, abs=0.01)
     assert centered.item() == pytest.approx(0, abs=0.02)
-    assert CenteredFTSurrogate().sample(x).abs().max().item() == pytest.approx(1, abs=0.01)
+    assert CenteredFTSurrogate().sample_params(x.shape, x).abs().max().item() == pytest.approx(
+        1, abs=0.01
+    )
 
 
 def test_bandstop_removes_its_band_and_nothing_else():
@@ -157,8 +160,8 @@ def test_bandstop_removes_its_band_and_nothing_else():
     tones = torch.stack([torch.sin(2 * torch.pi * f * time) for f in (10.0, 14.0, 20.0)])
     transform = Bandstop(limit=4, sfreq=100)
     # The band starts 1 Hz above 0, plus a part of the free space: here from 13 to 15 Hz.
-    noise = torch.tensor([(13 - 1) / (50 - 2 - 2)]).expand(3)
-    view = transform.transform(tones[:, None], 0.5, noise)[:, 0]
+    params = torch.tensor([(13 - 1) / (50 - 2 - 2)]).expand(3)
+    view = transform.apply(tones[:, None], 0.5, params)[:, 0]
     power = view.square().mean(1) / tones.square().mean(1)
     assert power[1] < 0.01
     assert power[0] > 0.99
@@ -169,8 +172,8 @@ def test_bandstop_agrees_with_mne_away_from_the_edges():
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 1, 6000, generator=generator, dtype=torch.float64)
     width, center, sfreq = 4.0, 20.0, 100.0
-    noise = torch.tensor([(center - width / 2 - 1) / (sfreq / 2 - 2 - width)], dtype=x.dtype)
-    ours = Bandstop(limit=width, sfreq=sfreq).transform(x, 1.0, noise)[0, 0].numpy()
+    params = torch.tensor([(center - width / 2 - 1) / (sfreq / 2 - 2 - width)], dtype=x.dtype)
+    ours = Bandstop(limit=width, sfreq=sfreq).apply(x, 1.0, params)[0, 0].numpy()
     theirs = mne.filter.notch_filter(
         x[0, 0].numpy(), sfreq, center, notch_widths=width, method="fir", verbose=False
     )
@@ -218,8 +221,8 @@ def test_dropout_silences_whole_channels_at_the_rate_it_says():
 def test_shuffle_permutes_the_chosen_channels_among_themselves():
     x = torch.arange(7.0)[None, :, None].expand(3000, 7, 2).contiguous()
     transform = ChannelShuffle()
-    draw, rank = transform.sample(x, torch.Generator().manual_seed(0))
-    view = transform.transform(x, 0.6, (draw, rank))[..., 0]
+    draw, rank = transform.sample_params(x.shape, x, torch.Generator().manual_seed(0))
+    view = transform.apply(x, 0.6, (draw, rank))[..., 0]
     chosen = draw < 0.6
     assert torch.equal(view.sort(1).values, x[..., 0])
     assert torch.equal(view[~chosen], x[..., 0][~chosen])
@@ -248,7 +251,7 @@ def test_rotations_agree_with_braindecode(x, cls, axis):
 
     # Theirs smooths the data a little even at rest; ours adds the change alone.
     expected = x + theirs(angle) - theirs(torch.zeros(5))
-    ours = cls(channels=CHANNELS).apply(x, angle)
+    ours = cls(channels=CHANNELS).transform(x, angle)
     torch.testing.assert_close(ours, expected, atol=2e-3, rtol=2e-3)
 
 
@@ -257,12 +260,12 @@ def test_rotations_sum_the_series_of_their_definition(cls):
     transform = cls(180, channels=CHANNELS)
     degrees = torch.linspace(-180, 180, 9, dtype=torch.float64, requires_grad=True)
     x = torch.eye(len(CHANNELS), dtype=torch.float64).expand(9, -1, -1)
-    summed, plain = transform.apply(x, degrees), x + transform.mixing(degrees.deg2rad())
+    summed, plain = transform.transform(x, degrees), x + transform.mixing(degrees.deg2rad())
     torch.testing.assert_close(summed, plain, atol=1e-10, rtol=0)
     cotangent = torch.randn_like(x)
     slopes = (torch.autograd.grad(view, degrees, cotangent)[0] for view in (summed, plain))
     torch.testing.assert_close(*slopes, atol=1e-8, rtol=0)
-    single = transform.apply(x.float(), degrees.float())
+    single = transform.transform(x.float(), degrees.float())
     torch.testing.assert_close(single.double(), plain, atol=1e-5, rtol=0)
 
 
@@ -277,7 +280,7 @@ def test_a_full_turn_of_a_ring_brings_each_electrode_to_the_next():
     ring = ((1.0, 0, 0), (0, 1.0, 0), (-1.0, 0, 0), (0, -1.0, 0))
     transform = SensorRotationZ(90, channels=("e", "n", "w", "s"), positions=ring)
     x = torch.eye(4, dtype=torch.float64).expand(2, 4, 4)
-    view = transform.apply(x, torch.tensor([90.0, -90.0], dtype=x.dtype))
+    view = transform.transform(x, torch.tensor([90.0, -90.0], dtype=x.dtype))
     # Regularisation, 1e-5 beside a smallest eigenvalue of some 1e-3, takes about a hundredth.
     torch.testing.assert_close(view[0], x[0].roll(-1, 0), atol=0.03, rtol=0)
     torch.testing.assert_close(view[1], x[1].roll(1, 0), atol=0.03, rtol=0)

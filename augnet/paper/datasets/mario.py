@@ -36,7 +36,7 @@ def load(
     def make(size: int) -> Samples:
         label = torch.arange(size)[torch.randperm(size, generator=generator)] % 4
         angle = 180 * (label % 2) + spread * (2 * torch.rand(size, generator=generator) - 1)
-        return Samples(Rotate(180).apply(sources[label // 2], angle), label)
+        return Samples(Rotate(180).transform(sources[label // 2], angle), label)
 
     return Splits(*map(make, sizes))
 

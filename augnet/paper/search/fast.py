@@ -92,7 +92,7 @@ def share_matched(task: Task, net: AugNet, policy: Policy, samples: Samples, vie
     generator = Generator(device=samples.x.device).manual_seed(task.seed)
     correct = torch.zeros_like(samples.y, dtype=torch.bool)
     for _ in range(views):
-        predictions = [_predict(net, policy.view(x, generator)) for x in samples.x.split(256)]
+        predictions = [_predict(net, policy(x, generator)) for x in samples.x.split(256)]
         correct |= torch.cat(predictions) == samples.y
         task.passes += FORWARD * len(samples.y)
     per_class = [correct[samples.y == label].double().mean() for label in samples.y.unique()]

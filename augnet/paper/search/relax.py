@@ -42,7 +42,9 @@ class Pairs(nn.Module):
             self.pairs[pair], magnitudes, applied, strict=True
         ):
             if is_applied:
-                x = self.transforms[number].view(x, magnitude, generator)
+                transform = self.transforms[number]
+                params = transform.sample_params(x.shape, x, generator)
+                x = transform.apply(x, magnitude, params)
         return x
 
     @torch.no_grad()

@@ -102,7 +102,8 @@ class RelaxedPolicy(nn.Module):
                 self.transforms, weights, probabilities, magnitudes, strict=True
             ):
                 applied = bernoulli(uniform(x, x.shape[:1], generator), probability.expand(len(x)))
-                view = x.lerp(transform.view(x, magnitude, generator), spread(applied, x))
+                params = transform.sample_params(x.shape, x, generator)
+                view = x.lerp(transform.apply(x, magnitude, params), spread(applied, x))
                 mixture = mixture + weight * view
             x = mixture
         return x
