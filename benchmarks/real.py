@@ -1,7 +1,7 @@
-"""Ask `learn` about real data that nobody here wrote: results/real.json.
+"""Run `learn` on real data: results/real.json.
 
 scikit-learn's digits come with it. MNIST, Fashion-MNIST (Debian's dataset-fashion-mnist) and the
-sleep recordings are looked for in --data; what is not there is skipped, and said. Resumable: seeds
+sleep recordings are read from --data; missing ones are skipped, with a message. Resumable: seeds
 that are in the file already are not run again.
 """
 
@@ -55,7 +55,7 @@ WAVES: list[TransformSpec] = [
 
 
 def digits(data: Path, seed: int) -> tuple[Samples, Samples]:
-    """Give scikit-learn's digits, 8 by 8: the first four fifths, and fresh ones from the rest."""
+    """Return scikit-learn's digits, 8 by 8: the first four fifths, and fresh ones from the rest."""
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -92,24 +92,24 @@ def dream(data: Path, seed: int) -> tuple[Samples, Samples]:
 
 @dataclass(frozen=True)
 class Task:
-    """A data set, some of its classes or all, and the transforms that are asked about."""
+    """A data set, some of its classes or all, and the transforms to measure."""
 
     load: Callable[[Path, int], tuple[Samples, Samples]]
     transforms: list[TransformSpec]
     folder: str = ""
     classes: tuple[int, ...] = ()
     budget: int | None = None
-    turned: bool = False
+    rotated: bool = False
 
 
 MNIST, FASHION = like_mnist("mnist"), like_mnist("fashion-mnist")
 TASKS = {
-    "digits, 6 and 9": Task(digits, ROTATE, classes=(6, 9), turned=True),
-    "MNIST, 6 and 9": Task(MNIST, ROTATE, "mnist", (6, 9), turned=True),
-    "digits, turned": Task(digits, ROTATE, turned=True),
-    "MNIST, turned": Task(MNIST, ROTATE, "mnist", turned=True),
-    "digits, turned, three times as long": Task(digits, ROTATE, budget=245),
-    "MNIST, turned, three times as long": Task(MNIST, ROTATE, "mnist", budget=87),
+    "digits, 6 and 9": Task(digits, ROTATE, classes=(6, 9), rotated=True),
+    "MNIST, 6 and 9": Task(MNIST, ROTATE, "mnist", (6, 9), rotated=True),
+    "digits, rotated": Task(digits, ROTATE, rotated=True),
+    "MNIST, rotated": Task(MNIST, ROTATE, "mnist", rotated=True),
+    "digits, rotated, three times as long": Task(digits, ROTATE, budget=245),
+    "MNIST, rotated, three times as long": Task(MNIST, ROTATE, "mnist", budget=87),
     "digits": Task(digits, SHAPES),
     "MNIST": Task(MNIST, SHAPES, "mnist"),
     "Fashion-MNIST": Task(FASHION, SHAPES, "fashion-mnist"),
@@ -127,10 +127,10 @@ def some(samples: Samples, classes: tuple[int, ...], most: int) -> Samples:
 
 
 @torch.no_grad()
-def turned(trunk: nn.Module, x: Tensor, y: Tensor) -> list[list[float]]:
-    """Give for each class the share that is told right at each of the ANGLES.
+def accuracy_by_angle(trunk: nn.Module, x: Tensor, y: Tensor) -> list[list[float]]:
+    """Return the accuracy of each class at each of the ANGLES.
 
-    By the trunk alone: the net turns its copies further.
+    Of the trunk alone: the net would rotate its copies further.
     """
     rows = []
     for angle in ANGLES:
@@ -141,45 +141,46 @@ def turned(trunk: nn.Module, x: Tensor, y: Tensor) -> list[list[float]]:
 
 
 def run(task: Task, data: Path, seed: int) -> dict[str, object]:
-    """Learn once."""
+    """Run `learn` once."""
     known, fresh = task.load(data, seed)
     known, fresh = some(known, task.classes, 4000), some(fresh, task.classes, 2000)
     shared = {} if known.x.dim() == 4 else {"sfreq": 100, "channels": CHANNELS}
     begun = time.perf_counter()
-    found = learn(*known, task.transforms, budget=task.budget, seed=seed, progress=True, **shared)
+    options = {"budget": task.budget, "seed": seed, **shared}
+    result = learn(*known, task.transforms, progress=True, **options)
     seconds = time.perf_counter() - begun
     with torch.no_grad():
-        told = found.net(fresh.x, torch.Generator().manual_seed(0)).argmax(1)
-        plain = found.net.trunk(fresh.x).argmax(1)
+        averaged = result.net(fresh.x, torch.Generator().manual_seed(0)).argmax(1)
+        plain = result.net.trunk(fresh.x).argmax(1)
     cell: dict[str, object] = {
         "seed": seed,
         "samples": len(known.x),
         "fresh": len(fresh.x),
         "chance": round(float(fresh.y.bincount().max()) / len(fresh.y), 3),
-        "accuracy": round((told == fresh.y).float().mean().item(), 3),
+        "accuracy": round((averaged == fresh.y).float().mean().item(), 3),
         "accuracy without copies": round((plain == fresh.y).float().mean().item(), 3),
         "seconds": round(seconds),
         "commit": commit(),
-        "found": [
+        "invariances": [
             {
                 "transform": row.transform.name,
-                "verdict": row.verdict,
+                "status": row.status,
                 "strength": float(f"{row.strength:.4g}"),
                 "interval": [float(f"{end:.4g}") for end in row.interval],
                 "limit": row.transform.limit,
                 "unit": row.unit,
-                "said": str(row),
+                "text": str(row),
             }
-            for row in found.invariances
+            for row in result.invariances
         ],
     }
-    if task.turned:
-        cell["turned"] = turned(found.net.trunk, *fresh)
+    if task.rotated:
+        cell["accuracy_by_angle"] = accuracy_by_angle(result.net.trunk, *fresh)
     return cell
 
 
 def save(kept: dict[str, list[dict[str, object]]]) -> None:
-    """Write what there is, tasks in order."""
+    """Write all cells, tasks in order."""
     record = {
         "command": "python benchmarks/real.py",
         "machine": f"{os.cpu_count()} cores, one thread used, torch {torch.__version__}",
@@ -191,7 +192,7 @@ def save(kept: dict[str, list[dict[str, object]]]) -> None:
 
 
 def main() -> None:
-    """Run what is not in the file yet."""
+    """Run the cells that are not in the file yet."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     options.add_argument("--seeds", type=int, default=3)
@@ -205,12 +206,18 @@ def main() -> None:
                 continue
             folder = options.data / TASKS[name].folder
             if TASKS[name].folder and not folder.is_dir():
-                print(f"{name} is skipped: there is no {folder}; --data DIR says where it is")
+                print(f"{name} is skipped: there is no {folder}; set its place with --data DIR")
                 continue
             cell = run(TASKS[name], options.data, seed)
             kept.setdefault(name, []).append(cell)
             save(kept)
-            print(name, seed, cell["accuracy"], *(row["said"] for row in cell["found"]), sep="\n  ")
+            print(
+                name,
+                seed,
+                cell["accuracy"],
+                *(row["text"] for row in cell["invariances"]),
+                sep="\n  ",
+            )
 
 
 if __name__ == "__main__":

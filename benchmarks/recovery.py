@@ -1,8 +1,8 @@
-"""Recover the truth: tasks with known invariances × seeds × methods; results/recovery.*.
+"""Recover known invariances: tasks × seeds × methods; results/recovery.*.
 
-One line of results/recovery.jsonl per finished cell, so that a run can be stopped and taken up
-again; then a table, results/recovery.json, which holds the cells too, and results/recovery.png.
-One process per core. Cells of other commits are kept and named: --afresh runs all again.
+One line of results/recovery.jsonl per finished cell, so that a run can be stopped and resumed; then
+a table, results/recovery.json, which holds the cells too, and results/recovery.png. One process per
+core. Cells of other commits are kept and named: --restart runs all again.
 """
 
 import argparse
@@ -25,13 +25,13 @@ from augnet.training import keep_freed_memory
 
 ROOT = Path(__file__).parents[1]
 LINES = ROOT / "results" / "recovery.jsonl"
-COMPARED = ["profile", "none", "oracle", "layers", "paper", "augerino", "grid"]
+COMPARED = ["learn", "none", "oracle", "layers", "paper", "augerino", "grid"]
 Cell = dict[str, object]
 
 
 def wanted(truth: float | str) -> str:
-    """Give the right verdict."""
-    return "at least" if truth == LIMIT else "within" if truth else "none"
+    """Return the right status."""
+    return "reached_limit" if truth == LIMIT else "bounded" if truth else "not_invariant"
 
 
 def run(key: tuple[str, str, int]) -> Cell:
@@ -55,19 +55,19 @@ def run(key: tuple[str, str, int]) -> Cell:
 
 
 def judge(task: Task, row: dict[str, object]) -> dict[str, object]:
-    """Compare one row (transform, verdict, strength, interval) with the truth."""
+    """Compare one row (transform, status, strength, interval) with the truth."""
     names = [transform.name for transform in task.transforms]
     transform, truth = next(
         (transform, truth)
         for transform, truth, name in zip(task.transforms, task.truths, names, strict=True)
         if name == row["transform"]
     )
-    row = row | {"truth": truth, "right": row["verdict"] == wanted(truth)}
-    if wanted(truth) == "within":
-        found, true = float(row["strength"]), float(truth)
-        if transform.unit == "times":  # a factor: what counts is its logarithm
-            found, true = math.log(max(found, 1e-9)), math.log(true)
-        row["error"] = abs(found / true - 1)
+    row = row | {"truth": truth, "right": row["status"] == wanted(truth)}
+    if wanted(truth) == "bounded":
+        measured, true = float(row["strength"]), float(truth)
+        if transform.unit == "times":  # factors are compared by their logarithms
+            measured, true = math.log(max(measured, 1e-9)), math.log(true)
+        row["error"] = abs(measured / true - 1)
         if "interval" in row:
             low, high = row["interval"]
             row["covered"] = low <= float(truth) <= high
@@ -75,7 +75,7 @@ def judge(task: Task, row: dict[str, object]) -> dict[str, object]:
 
 
 def interval(hits: int, count: int) -> str:
-    """Give a rate with its 95 % interval (Wilson)."""
+    """Return a rate with its 95 % interval (Wilson)."""
     if not count:
         return "-"
     z, rate = 1.96, hits / count
@@ -85,7 +85,7 @@ def interval(hits: int, count: int) -> str:
 
 
 def summarize(cells: list[Cell]) -> dict[str, object]:
-    """Count verdicts, ranges, intervals and points of accuracy."""
+    """Count right statuses, ranges and intervals."""
     rows = [row for cell in cells for row in cell["rows"]]
     bounded = [row for row in rows if "error" in row]
     covered = [row for row in bounded if "covered" in row]
@@ -95,8 +95,8 @@ def summarize(cells: list[Cell]) -> dict[str, object]:
     return {
         "cells": len(cells),
         "transforms answered": f"{len(rows)} of {len(truths)}",
-        "bounds answered": f"{len(bounded)} of {sum(wanted(t) == 'within' for t in truths)}",
-        "verdicts": interval(sum(row["right"] for row in rows), len(rows)),
+        "bounds answered": f"{len(bounded)} of {sum(wanted(t) == 'bounded' for t in truths)}",
+        "right status": interval(sum(row["right"] for row in rows), len(rows)),
         "ranges within 10 %": interval(sum(error <= 0.1 for error in errors), len(errors)),
         "median error of ranges": f"{statistics.median(errors):.1%}" if errors else "-",
         "intervals that cover": interval(sum(row["covered"] for row in covered), len(covered)),
@@ -105,7 +105,7 @@ def summarize(cells: list[Cell]) -> dict[str, object]:
 
 
 def scores(cells: list[Cell]) -> dict[str, dict[str, float]]:
-    """Give the mean score per task and method: accuracy, or the part of variance explained."""
+    """Return the mean score per task and method: accuracy, or the variance explained."""
     by: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in cells:
         if cell["score"] is not None:
@@ -117,20 +117,20 @@ def scores(cells: list[Cell]) -> dict[str, dict[str, float]]:
 
 
 def failures(cells: list[Cell]) -> list[str]:
-    """List what went wrong in the profile."""
+    """List wrong results of `learn`."""
     lines = []
     for cell in cells:
         for row in cell["rows"]:
             if not row["right"] or row.get("error", 0) > 0.1:
                 lines.append(
-                    f"{cell['task']} seed {cell['seed']}: {row['transform']} {row['verdict']} "
+                    f"{cell['task']} seed {cell['seed']}: {row['transform']} {row['status']} "
                     f"{row['strength']:.3g}, truth {row['truth']}"
                 )
     return lines
 
 
 def draw(cells: list[Cell], path: Path) -> None:
-    """Draw the error of each bounded range of the profile."""
+    """Draw the error of each bounded range of `learn`."""
     import matplotlib.pyplot as plt
 
     points: dict[str, list[float]] = defaultdict(list)
@@ -144,10 +144,10 @@ def draw(cells: list[Cell], path: Path) -> None:
                     for transform in task.transforms
                     if transform.name == row["transform"]
                 )
-                found, true = float(row["strength"]), float(row["truth"])
+                measured, true = float(row["strength"]), float(row["truth"])
                 if transform.unit == "times":
-                    found, true = math.log(max(found, 1e-9)), math.log(true)
-                points[f"{cell['task']}: {row['transform']}"].append(found / true)
+                    measured, true = math.log(max(measured, 1e-9)), math.log(true)
+                points[f"{cell['task']}: {row['transform']}"].append(measured / true)
     figure, axes = plt.subplots(figsize=(7, 0.28 * len(points) + 1), layout="constrained")
     axes.axvspan(0.9, 1.1, color="0.9")
     for height, (name, ratios) in enumerate(sorted(points.items(), reverse=True)):
@@ -155,7 +155,7 @@ def draw(cells: list[Cell], path: Path) -> None:
         axes.text(
             -0.02, height, name, ha="right", va="center", transform=axes.get_yaxis_transform()
         )
-    axes.set(yticks=[], xlabel="range found / truth", xlim=(0, 2))
+    axes.set(yticks=[], xlabel="measured range / truth", xlim=(0, 2))
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -165,7 +165,7 @@ def report(cells: list[Cell]) -> None:
     methods = [method for method in METHODS if any(c["method"] == method for c in cells)]
     parts: dict[str, Callable[[Cell], bool]] = {
         "all tasks": lambda cell: True,
-        "not looked at": lambda cell: bool(cell["held_out"]),
+        "held-out tasks": lambda cell: bool(cell["held_out"]),
         "Mario-Iggy and sinusoids": lambda cell: cell["task"] in ("mario-iggy", "sinusoids"),
     }
     document: dict[str, object] = {
@@ -186,17 +186,17 @@ def report(cells: list[Cell]) -> None:
     print(f"\n{'score':24}" + "".join(f"{method:>12}" for method in methods))
     for task, row in table.items():
         print(f"{task:24}" + "".join(f"{row.get(m, math.nan):12.3f}" for m in methods))
-    profiles = [cell for cell in cells if cell["method"] == "profile"]
-    document["failures of the profile"] = failures(profiles)
-    print("\nfailures of the profile", *document["failures of the profile"], sep="\n  ")
+    ours = [cell for cell in cells if cell["method"] == "learn"]
+    document["failures of learn"] = failures(ours)
+    print("\nfailures of learn", *document["failures of learn"], sep="\n  ")
     document["cells"] = cells
     (LINES.with_suffix(".json")).write_text(json.dumps(document, indent=1) + "\n")
-    if profiles:
-        draw(profiles, LINES.with_suffix(".png"))
+    if ours:
+        draw(ours, LINES.with_suffix(".png"))
 
 
-def kept() -> list[Cell]:
-    """Give the cells there are: lines of this machine, or else those of the document."""
+def existing() -> list[Cell]:
+    """Return the existing cells: lines of this machine, or else those of the document."""
     if LINES.exists():
         return [json.loads(line) for line in LINES.read_text().splitlines()]
     document = LINES.with_suffix(".json")
@@ -212,12 +212,12 @@ def main() -> None:
     options.add_argument("--methods", nargs="+", choices=METHODS, default=COMPARED)
     options.add_argument("--tasks", nargs="+", choices=[task.name for task in TASKS])
     options.add_argument("--processes", type=int, default=os.cpu_count())
-    options.add_argument("--afresh", action="store_true", help="forget the cells there are")
+    options.add_argument("--restart", action="store_true", help="remove existing cells")
     options = options.parse_args()
     LINES.parent.mkdir(exist_ok=True)
-    if options.afresh:
+    if options.restart:
         LINES.write_text("")
-    cells = kept()
+    cells = existing()
     done = {(cell["method"], cell["task"], cell["seed"]) for cell in cells}
     names = options.tasks or [task.name for task in TASKS]
     keys = [

@@ -1,16 +1,12 @@
-"""What benchmarks/recovery.py compares: each takes a task and a seed, gives rows and a score.
+"""The methods of benchmarks/recovery.py: each takes a task and a seed, returns rows and a score.
 
-A row has a transform's name, verdict, strength and, where there is one, an interval. Methods that choose
-one transform give one row. The score is the accuracy on clean test data, or the part of variance
-explained for values.
+A row has a transform's name, status, strength and, where there is one, an interval. Methods that
+choose one transform return one row. The score is the accuracy on clean test data, or the fraction
+of variance explained for values.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any
-from unittest.mock import patch
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -27,112 +23,100 @@ from augnet import (
     learn,
 )
 from augnet.layers import Policy, Step
-from augnet.learn import Found, inputs
+from augnet.learn import InvarianceResult, LearnConfig, inputs
+from augnet.training import Loop, descend
 from augnet.transforms import Bernoulli, Transform
 
 Rows = list[dict[str, object]]
 Outcome = tuple[Rows, float | None]
 STEPS = 1260
 """As many as learn takes."""
-DATA = inputs.data
 
 
 @torch.no_grad()
 def score(net: nn.Module, task: Task, seed: int) -> float:
     """Predict clean test data."""
     x, y = task.test(seed)
-    dice = Generator().manual_seed(seed)
+    generator = Generator().manual_seed(seed)
     net.eval()
-    output = torch.cat([net(part, dice) for part in x.split(100)])
+    output = torch.cat([net(chunk, generator) for chunk in x.split(100)])
     if y.is_floating_point():
         return 1 - float((output.flatten() - y).square().mean() / y.var())
     return float((output.argmax(1) == y).double().mean())
 
 
-def rows_of(found: Found) -> Rows:
-    """Give what was found as plain values."""
+def rows_of(result: InvarianceResult) -> Rows:
+    """Return a result as plain values."""
     return [
         {
             "transform": row.transform.name,
-            "verdict": row.verdict,
+            "status": row.status,
             "strength": row.strength,
             "interval": row.interval,
         }
-        for row in found.invariances
+        for row in result.invariances
     ]
 
 
-def profile(task: Task, seed: int) -> Outcome:
-    """Ours: `learn` with its defaults."""
-    found = learn(*task.train(seed), task.transforms, seed=seed)
-    return rows_of(found), score(found.net, task, seed)
+def learn_with(config: LearnConfig) -> Callable[[Task, int], Outcome]:
+    """Ours: `learn` with its defaults, or with other constants."""
 
+    def run(task: Task, seed: int) -> Outcome:
+        result = learn(*task.train(seed), task.transforms, config=config, seed=seed)
+        return rows_of(result), score(result.net, task, seed)
 
-def without(constants: Mapping[str, Any]) -> Callable[[Task, int], Outcome]:
-    """Ours, less an ingredient: with other constants in the rooms of `augnet.learn`."""
-
-    def ablated(task: Task, seed: int) -> Outcome:
-        with ExitStack() as stack:
-            for name, value in constants.items():
-                stack.enter_context(patch(f"augnet.learn.{name}", value))
-            return profile(task, seed)
-
-    return ablated
-
-
-def nothing_held_out(*given: Any) -> inputs.Data:
-    """Measure on the samples that are fitted."""
-    data = DATA(*given)
-    return replace(data, held_out=data.fitted)
+    return run
 
 
 def layers(task: Task, seed: int) -> Outcome:
     """Ours: one selective layer, transforms competing in data space."""
-    found = learn(*task.train(seed), layers=[task.transforms], seed=seed)
-    return rows_of(found), score(found.net, task, seed)
+    result = learn(*task.train(seed), layers=[task.transforms], seed=seed)
+    return rows_of(result), score(result.net, task, seed)
 
 
 def train(
     task: Task,
     seed: int,
     augment: Callable[[Tensor, Generator | None], Tensor],
-    penalty: Callable[[nn.Module], Tensor] | None = None,
+    regularizer: Callable[[nn.Module], Tensor] | None = None,
     lr: float = 3e-3,
     copies: int = 1,
     steps: int = STEPS,
     weight_decay: float = 0.0,
     tail: Callable[[nn.Module], Tensor] | None = None,
 ) -> tuple[AugNet, Tensor | None]:
-    """Train the default trunk behind an augment; average what `tail` reads over the last fifth."""
+    """Train the default trunk behind an augment; average `tail` over the last fifth."""
     torch.manual_seed(seed)
     generator = Generator().manual_seed(seed)
-    samples = inputs.data(*task.train(seed), generator)
-    trunk = inputs.trunk(None, samples)
-    aggregate = "logits" if samples.classes else "values"
-    net = AugNet(augment, trunk, aggregate, copies=max(copies, 1), train_copies=copies)
+    samples = inputs.prepare_data(*task.train(seed), generator)
+    trunk = inputs.prepare_trunk("small", samples)
+    net = AugNet(augment, trunk, samples.aggregate, copies=max(copies, 1), train_copies=copies)
     adam = torch.optim.Adam(net.parameters(), lr=lr, weight_decay=weight_decay)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
-    learned, done = [], 0
-    while done < steps:
+    learned = []
+
+    def batches() -> tuple[Tensor, ...]:
         net.train()
-        for rows in torch.randperm(len(samples.x), generator=generator).split(64):
-            output, y = net(samples.x[rows], generator), samples.y[rows]
-            if samples.classes:
-                loss = F.cross_entropy(output, y)
-            else:
-                loss = ((output - y) / samples.scale).square().mean()
-            if penalty is not None:
-                loss = loss + penalty(net.augment)
-            adam.zero_grad()
-            loss.backward()
-            adam.step()
-            if penalty is None:
-                cosine.step()
-            done += 1
-            if tail is not None and done > 0.8 * steps:
-                learned.append(tail(net.augment).detach())
-            if done >= steps:
-                break
+        return torch.randperm(len(samples.x), generator=generator).split(64)
+
+    def step(rows: Tensor) -> dict[str, Tensor]:
+        output, y = net(samples.x[rows], generator), samples.y[rows]
+        if samples.classes:
+            loss = F.cross_entropy(output, y)
+        else:
+            loss = ((output - y) / samples.scale).square().mean()
+        if regularizer is not None:
+            loss = loss + regularizer(net.augment)
+        descend(adam, loss)
+        if regularizer is None:
+            cosine.step()
+        if tail is not None and loop.done + 1 > 0.8 * steps:
+            learned.append(tail(net.augment).detach())
+        return {"loss": loss.detach()}
+
+    loop = Loop(batches, step, steps=steps)
+    for _ in loop:
+        pass
     return net, torch.stack(learned).mean(0) if learned else None
 
 
@@ -143,7 +127,7 @@ def none(task: Task, seed: int) -> Outcome:
 
 
 def oracle(task: Task, seed: int) -> Outcome:
-    """Give each sample one transform that preserves its label, as far as it may: a fixed policy."""
+    """Apply one label-preserving transform per sample, up to its true range: a fixed policy."""
     true = [
         [Step(transform, 1.0, magnitude(transform, truth))]
         for transform, truth in zip(task.transforms, task.truths, strict=True)
@@ -154,7 +138,7 @@ def oracle(task: Task, seed: int) -> Outcome:
 
 
 def magnitude(transform: Transform, truth: float | str) -> float:
-    """Give a strength as a magnitude."""
+    """Return a strength as a magnitude."""
     if truth == LIMIT:
         return 1.0
     if transform.unit == "times":
@@ -162,13 +146,13 @@ def magnitude(transform: Transform, truth: float | str) -> float:
     return float(truth) / transform.limit
 
 
-def verdict(value: float) -> str:
-    """Read a magnitude as in the findings."""
-    return "none" if value < 0.05 else "at least" if value > 0.9 else "within"
+def status(value: float) -> str:
+    """Return the status of a magnitude."""
+    return "not_invariant" if value < 0.05 else "reached_limit" if value > 0.9 else "bounded"
 
 
 def paper(task: Task, seed: int) -> Outcome:
-    """One layer with the paper's penalty at the paper's settings for the sinusoids."""
+    """One layer with the paper's regularizer at the paper's settings for the sinusoids."""
     layer = AugmentationLayer(*task.transforms, magnitude=0.0, temperature=0.01)
     net, learned = train(
         task, seed, layer, lambda augment: 0.2 * WeightedNorm()(augment), lr=1e-2, copies=4,
@@ -179,15 +163,15 @@ def paper(task: Task, seed: int) -> Outcome:
     index = int(learned[0].argmax())
     transform, value = task.transforms[index], float(learned[1, index])
     row = {
-        "name": transform.name,
-        "verdict": verdict(value),
+        "transform": transform.name,
+        "status": status(value),
         "strength": float(transform.strength(value)),
     }
     return [row], score(net, task, seed)
 
 
 def augerino(task: Task, seed: int) -> Outcome:
-    """Augerino with its penalty, read for the transforms that are its generators."""
+    """Augerino with its regularizer, for the transforms that are its generators."""
     x, _ = task.train(seed)
     if x.dim() != 4:
         return [], None
@@ -204,8 +188,8 @@ def augerino(task: Task, seed: int) -> Outcome:
             value = {"rotate": math.degrees(half), "scale": math.exp(half)}.get(
                 transform.name, half * 0.1 / 2
             )
-            part = magnitude(transform, min(value, transform.limit))
-            rows.append({"name": transform.name, "verdict": verdict(part), "strength": value})
+            found = status(magnitude(transform, min(value, transform.limit)))
+            rows.append({"transform": transform.name, "status": found, "strength": value})
     return rows, score(net, task, seed)
 
 
@@ -228,8 +212,8 @@ def grid(task: Task, seed: int) -> Outcome:
         best = max(near)
         rows.append(
             {
-                "name": transform.name,
-                "verdict": verdict(best),
+                "transform": transform.name,
+                "status": status(best),
                 "strength": float(transform.strength(best)),
             }
         )
@@ -239,7 +223,7 @@ def grid(task: Task, seed: int) -> Outcome:
 def _validated(
     task: Task, seed: int, x: Tensor, y: Tensor, cut: int, transform: Transform, value: float
 ) -> float:
-    """Train with one transform at one magnitude; give the error on views of other samples."""
+    """Train with one transform at one magnitude; return the error on views of other samples."""
     part = Task("part", lambda generator, size: (x[:cut], y[:cut]), (transform,), (LIMIT,))
     layer = AugmentationLayer(transform, magnitude=value)
     layer.requires_grad_(False)
@@ -255,17 +239,17 @@ def _validated(
 
 
 METHODS: dict[str, Callable[[Task, int], Outcome]] = {
-    "profile": profile,
+    "learn": learn_with(LearnConfig()),
     "none": none,
     "oracle": oracle,
     "layers": layers,
     "paper": paper,
     "augerino": augerino,
     "grid": grid,
-    "whole doses": without({"profile.START": 1.0}),
-    "no borders": without({"profile.INSIDE": 1.15}),
-    "borders unseen": without({"measure.NEARER": math.inf}),
-    "no doubts": without({"profile.DOUBTS": 10**6}),
-    "none held out": without({"inputs.data": nothing_held_out}),
+    "full start": learn_with(LearnConfig(start=1.0)),
+    "no borders": learn_with(LearnConfig(border_margin=1.15)),
+    "no border distance": learn_with(LearnConfig(border_distance=math.inf)),
+    "no rejections": learn_with(LearnConfig(rejections=10**6)),
+    "no held-out samples": learn_with(LearnConfig(hold_out=False)),
 }
 """Ours, what it is compared with, and ours less one ingredient each."""

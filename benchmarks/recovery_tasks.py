@@ -1,9 +1,9 @@
-"""Tasks whose invariances are known: what benchmarks/recovery.py is about.
+"""Tasks with known invariances, for benchmarks/recovery.py.
 
-A bounded truth is half the gap between neighboring classes that differ by the transform itself, less
-the spread of the data around its class; for a transform without a sign it is the whole gap. What moves
-no sample towards another class is harmless: its truth is the limit. What makes one class of another
-at once has the truth 0.
+A bounded truth is half the gap between neighboring classes that differ by the transform itself,
+less the spread of the data around its class; for a transform without a sign it is the whole gap. A
+transform that moves no sample towards another class preserves labels: its truth is the limit. A
+transform that turns one class into another at once has the truth 0.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from augnet.transforms import Transform, build_transforms
 SFREQ = 100.0
 LIMIT = "limit"
 Truth = float | str
-"""A strength in the unit of the transform, 0 for none, or "limit"."""
+"""A strength in the unit of the transform, 0 for not invariant, or "limit"."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Task:
     size: int = 800
     label_noise: float = 0.0
     held_out: bool = False
-    """Not looked at while settings were chosen."""
+    """Not used while settings were chosen."""
     tags: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
         assert len(self.transforms) == len(self.truths), self.name
 
     def train(self, seed: int) -> tuple[Tensor, Tensor]:
-        """Give what is learned from, labels noisy if the task says so."""
+        """Return training data, with noisy labels if the task says so."""
         generator = Generator().manual_seed(seed)
         x, y = self.make(generator, self.size)
         if self.label_noise:
@@ -49,17 +49,17 @@ class Task:
         return x, y
 
     def test(self, seed: int, size: int = 1000) -> tuple[Tensor, Tensor]:
-        """Give clean data that nothing was learned from."""
+        """Return clean test data."""
         return self.make(Generator().manual_seed(10_000 + seed), size)
 
 
 def even(size: int, generator: Generator, low: float = -1.0, high: float = 1.0) -> Tensor:
-    """Draw evenly."""
+    """Draw uniformly."""
     return low + (high - low) * torch.rand(size, generator=generator)
 
 
 def balanced(size: int, classes: int, generator: Generator) -> Tensor:
-    """Give even classes in random order."""
+    """Return balanced classes in random order."""
     return torch.randperm(size, generator=generator) % classes
 
 
@@ -73,7 +73,7 @@ def plane(
     down: Tensor | float = 0.0,
     scale: Tensor | float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Give pixel coordinates, each (N, H, W), in the frame of a figure that was moved so.
+    """Return pixel coordinates, each (N, H, W), in the frame of a figure that was moved so.
 
     Angles in degrees, counter-clockwise; places in fractions of the side.
     """
@@ -97,19 +97,19 @@ def inside(distance: Tensor) -> Tensor:
 
 
 def box(x: Tensor, y: Tensor, width: float, height: float) -> Tensor:
-    """Give the distance to the border of a box, from within."""
+    """Return the distance to the border of a box, from within."""
     return torch.minimum(width - x.abs(), height - y.abs())
 
 
 def bar(x: Tensor, y: Tensor) -> Tensor:
-    """Draw a bar that lies."""
+    """Draw a horizontal bar."""
     return inside(box(x, y, 9.0, 2.0))
 
 
 def arrow(x: Tensor, y: Tensor) -> Tensor:
-    """Point right: a shaft and a head."""
-    head = torch.minimum(10 - x - 1.2 * y.abs(), x - 2)
-    return inside(torch.maximum(box(x + 3, y, 7.0, 1.5), head))
+    """Draw an arrow that points right: a shaft and a tip."""
+    tip = torch.minimum(10 - x - 1.2 * y.abs(), x - 2)
+    return inside(torch.maximum(box(x + 3, y, 7.0, 1.5), tip))
 
 
 def flag(x: Tensor, y: Tensor) -> Tensor:
@@ -222,8 +222,8 @@ def dials(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
     return grainy(torch.stack((spot, ring, 0.3 * spot), 1), generator, 0.1), y
 
 
-def turned_and_lit(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Draw a bar that stands or lies, dark or bright: four classes."""
+def rotated_and_lit(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
+    """Draw a vertical or horizontal bar, dark or bright: four classes."""
     y = balanced(size, 4, generator)
     angle = 90 * (y % 2) + 15 * even(size, generator)
     level = torch.tensor([0.3, 0.7])[y // 2] * (1 + 0.05 * even(size, generator))
@@ -231,14 +231,14 @@ def turned_and_lit(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def sectors(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Draw arrows at any angle; the class is the quadrant, so that no turn is safe."""
+    """Draw arrows at any angle; the class is the quadrant, so that no rotation preserves it."""
     angle = even(size, generator, 0.0, 360.0)
     y = ((angle + 45) // 90).long() % 4
     return 0.8 * arrow(*plane(angle)), y
 
 
 def position(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Ask how far to the right a disc is: a value."""
+    """Draw a disc; the target is how far to the right it is."""
     right, down = 0.25 * even(size, generator), 0.1 * even(size, generator)
     return 0.8 * disc(*plane(0.0, right, down), 4.0), 4 * right
 
@@ -362,14 +362,14 @@ def bilateral(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
 
 
 def how_fast(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Ask for the frequency of a tone: a value."""
+    """Make a tone; the target is its frequency."""
     frequency = even(size, generator, 3, 9)
     x = tone(frequency, torch.rand(size, generator=generator))
     return grainy(x, generator, 0.2), (frequency - 6) / 3
 
 
 def upright(generator: Generator, size: int) -> tuple[Tensor, Tensor]:
-    """Draw a flag, head up or head down."""
+    """Draw a flag, upright or upside down."""
     y = balanced(size, 2, generator)
     a, b = plane(8 * even(size, generator), *(0.08 * even(size, generator) for _ in range(2)))
     b = torch.where(y[:, None, None] == 0, b, -b)
@@ -455,7 +455,7 @@ TASKS = (
     task("dials", dials, {
         "rotate": (limit(180), 25.0), "horizontal_flip": ({}, 0.0), "hue": (limit(30), LIMIT),
         "translate_x": (limit(0.1), LIMIT)}),
-    task("rotate-and-brightness", turned_and_lit, {
+    task("rotate-and-brightness", rotated_and_lit, {
         "rotate": (limit(90), 30.0), "brightness": (limit(0.9), (0.665 - 0.315) / 0.98),
         "horizontal_flip": ({}, LIMIT)}, size=1200),
     task("shift-and-sign", pitched((4, 8), 0.75), {
@@ -478,7 +478,7 @@ TASKS = (
     task("regress-frequency", how_fast, {
         "frequency_shift": (limit(2), 0.0), "sign_flip": ({}, LIMIT),
         "amplitude_scale": (limit(2), LIMIT)}),
-    # Not looked at while settings were chosen.
+    # Not used while settings were chosen.
     task("held-rotate-5", oriented(arrow, (0, 72, 144, 216, 288), 12), {
         "rotate": (limit(120), 24.0), "brightness": (limit(0.5), LIMIT),
         "shear_x": (limit(0.15), LIMIT)}, held_out=True, size=1000),

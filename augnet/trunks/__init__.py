@@ -9,7 +9,7 @@ from augnet.trunks.registry import TRUNKS, build_trunk, register_trunk
 from augnet.trunks.resnet import PreActResNet18
 from augnet.trunks.sinusoids import MLP, SinusoidCNN
 from augnet.trunks.sleep import ChambonNet
-from augnet.trunks.small import default_trunk
+from augnet.trunks.small import SignalNet
 
 __all__ = [
     "MLP",
@@ -17,8 +17,8 @@ __all__ = [
     "ChambonNet",
     "MarioCNN",
     "PreActResNet18",
+    "SignalNet",
     "SinusoidCNN",
     "build_trunk",
     "register_trunk",
-    "default_trunk",
 ]
