@@ -47,16 +47,16 @@ class Job:
         """Read and split the data; refuse a directory that holds anything but this job."""
         self.directory.check()
         options, seed = asdict(self.settings.read), self.settings.learn.seed
-        whole = read(self.settings.data, seed=seed, **options)
-        self.fingerprint = _fingerprint(whole)
-        self.split = split(whole, seed)
+        samples = read(self.settings.data, seed=seed, **options)
+        self.fingerprint = _fingerprint(samples)
+        self.split = split(samples, seed)
         self.input_spec = self.split.train.input_spec.fitted(self.split.train.x)
         return self.split
 
     @contextmanager
     def open(self) -> Iterator[Self]:
         """Lock the directory, and resume what was left; the data must be the same as then."""
-        if not self.directory.finished:  # what cannot be learned is refused before the directory is
+        if not self.directory.finished:  # refuse settings before creating the directory
             self.learner = self._learner()
         versions = {"augnet": augnet.__version__, "torch": torch.__version__}
         with self.directory.open(self.fingerprint, python=platform.python_version(), **versions):
@@ -141,11 +141,11 @@ class Job:
             ) from None
 
 
-def _fingerprint(whole: Collection) -> str:
+def _fingerprint(samples: Collection) -> str:
     """Return the fingerprint of samples, labels and the names of classes."""
-    classes = torch.tensor(list("\n".join(whole.classes).encode()), dtype=torch.uint8)
-    labels = torch.empty(0) if whole.y is None else whole.y
-    return fingerprint(whole.x, labels, classes)
+    classes = torch.tensor(list("\n".join(samples.classes).encode()), dtype=torch.uint8)
+    labels = torch.empty(0) if samples.y is None else samples.y
+    return fingerprint(samples.x, labels, classes)
 
 
 def _for_learning(given: int | float | None) -> int | float | None:

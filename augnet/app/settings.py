@@ -87,7 +87,7 @@ ARGUMENTS = {
     "transforms": Argument(
         str,
         "Separate names by commas; `augnet transforms` lists them.",
-        lambda text: text if text == "auto" else parse_names(text),
+        lambda text: text if text == "auto" else parse_names(text.replace("-", "_")),
         lambda names: ",".join(map(str, names)),
     ),
     "layers": Argument(Path | None, "In a TOML file.", read_layers, lambda layers: "LAYERS.toml"),

@@ -67,12 +67,12 @@ def recordings(
         raise DataError(f"no windows in {path}: {'; '.join(log) or 'no recordings'}{hint}")
     y, classes = encode(labels, "classification") if labeled else (None, ())
     x = torch.from_numpy(np.concatenate(parts))
-    whole = Collection(x, y, classes, tuple(names), spec, log, torch.tensor(groups))
+    windows = Collection(x, y, classes, tuple(names), spec, log, torch.tensor(groups))
     rows = draw_rows(y, len(x), options.max_samples, seed)
     if len(rows) < len(x):
         log.note(f"{len(rows)} of {len(x)} windows were drawn (--max-samples)")
-        whole = whole[rows]
-    return whole.finite()
+        windows = windows[rows]
+    return windows.finite()
 
 
 def is_recording(path: Path) -> bool:
@@ -174,10 +174,10 @@ def _cut(
         onsets += [onset + number * spec.window for number in range(count)]
         labels += [text] * count
     starts = np.round(np.asarray(onsets) * spec.sfreq).astype(int)
-    whole = (starts >= 0) & (starts + length <= data.shape[1])
-    log.skip("windows that reach beyond their recording", file.name, int((~whole).sum()))
-    if not whole.any():
+    complete = (starts >= 0) & (starts + length <= data.shape[1])
+    log.skip("windows that reach beyond their recording", file.name, int((~complete).sum()))
+    if not complete.any():
         return None
-    windows = data[:, starts[whole, None] + np.arange(length)].swapaxes(0, 1)
-    kept = np.flatnonzero(whole)
+    windows = data[:, starts[complete, None] + np.arange(length)].swapaxes(0, 1)
+    kept = np.flatnonzero(complete)
     return [onsets[i] for i in kept], [labels[i] for i in kept], np.ascontiguousarray(windows)

@@ -4,19 +4,21 @@ import csv
 import io
 import json
 import os
+import shlex
 import signal
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from augnet.__main__ import app
 from augnet.app import wording
 from augnet.app.evaluate import evaluate, score
 from augnet.app.job import Job
-from augnet.app.settings import Settings, read_layers
+from augnet.app.settings import ARGUMENTS, FIELDS, Settings, read_layers
 from augnet.data import DataError, split
 from augnet.data import read as read_data
 from augnet.learn.result import Invariance
@@ -399,6 +401,49 @@ def test_values_without_variance_have_a_score_that_json_knows():
 def test_the_command_can_be_pasted():
     command = Settings.of("my photos", column="the label", channels=("C3", "EEG Fpz")).command
     assert command == "augnet learn 'my photos' --column 'the label' --channels 'C3,EEG Fpz'"
+
+
+def parsed(command):
+    """Return the settings that the command line makes of a command."""
+    learn = get_command(app).commands["learn"]
+    options = learn.make_context("learn", shlex.split(command)[2:]).params
+    del options["out"]
+    data = options.pop("data")
+    values = {
+        name: ARGUMENTS[name].parse(value) if name in ARGUMENTS else value
+        for name, value in options.items()
+    }
+    return Settings.of(str(data), **values)
+
+
+OTHER_VALUES = {
+    "transforms": ("rotate", "shear_x"), "layers": (("rotate",),), "trunk": "mine:net",
+    "budget": "90s", "seed": 3, "seeds": 2, "max_samples": 99, "size": 32, "task": "regression",
+    "column": "the label", "sfreq": 0.5, "channels": ("C3", "EEG Fpz"), "window": 2.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_option_has_its_default_and_goes_to_the_command_and_back(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "LAYERS.toml").write_text('layers = [["rotate"]]')
+    assert parsed("augnet learn d.npz") == Settings("d.npz")
+    settings = Settings.of("d.npz", **{name: OTHER_VALUES[name]})
+    assert settings != Settings("d.npz")
+    assert parsed(settings.command) == settings
+
+
+def test_help_is_that_of_the_options():
+    shown = " ".join(augnet("learn", "--help").output.replace("│", " ").split())
+    for field in FIELDS.values():
+        assert f"--{field.name.replace('_', '-')} " in shown
+        assert field.metadata["help"] in shown
+
+
+def test_the_commands_are_those_of_the_library_and_the_paper():
+    names = list(get_command(app).commands)
+    assert names == ["learn", "predict", "inspect", "export", "transforms", "paper"]
+    assert "horizontal_flip" in augnet("transforms").output
 
 
 def test_the_state_is_kept_until_the_evaluation_is_done(tmp_path):
