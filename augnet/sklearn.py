@@ -7,8 +7,8 @@
 >>> model = AugNetClassifier(transforms=["sign_flip"], budget=20).fit(x, y)
 >>> model.score(x, y)
 1.0
->>> model.invariances_[0]["verdict"]
-'none'
+>>> model.invariances_[0]["status"]
+'not_invariant'
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from augnet.data.reading import DIMENSIONS, Reading
+from augnet.data.input_spec import DIMENSIONS, InputSpec
 from augnet.learn import learn
 from augnet.learn.inputs import LEAST, Trunk
 from augnet.model import Model, save
@@ -73,7 +73,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"learning takes at least {LEAST} samples; got n_samples = {len(x)}")
         samples = torch.tensor(x)
         kind = DIMENSIONS[samples.dim() - 1]
-        reading = Reading(
+        input_spec = InputSpec(
             kind=kind,
             shape=tuple(x.shape[1:]),
             sfreq=self.sfreq,
@@ -81,30 +81,30 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         ).fitted(samples)
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         found = learn(
-            reading.prepare(samples),
+            input_spec.prepare(samples),
             y,
             self.transforms,
             layers=self.layers,
             trunk=self.trunk,
             budget=self.budget,
             seed=self.seed_,
-            **reading.shared,
+            **input_spec.shared,
         )
         if self.copies is not None:
             found.net.copies = self.copies
         own = self.trunk is not None
         self.model_ = Model.of(
             found.net,
-            reading.shape,
+            input_spec.shape,
             trunk="given:trunk" if own else "small",
             classes=classes,
-            reading=reading,
-            answers=found.invariances,
+            input_spec=input_spec,
+            invariances=found.invariances,
         )
         self.invariances_ = [
             {
                 "transform": row.transform.name,
-                "verdict": row.verdict,
+                "status": row.status,
                 "strength": row.strength,
                 "unit": row.unit,
                 "low": row.interval[0],

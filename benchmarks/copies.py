@@ -1,12 +1,11 @@
-"""How many copies does invariance need, drawn independently and stratified? results/copies.json.
+"""Measure how many copies invariance needs, independent and stratified: results/copies.json.
 
-Each trunk is trained on the transforms and ranges that its experiment should find; then invariance to
-the true transformation (median over test samples) and accuracy are measured against the number of
-copies, over several seeds of the dice.
+Each trunk is trained with the true transform and range of its experiment. Then invariance to the
+true transform (median over test samples) and accuracy are measured against the number of copies,
+over several seeds of the transforms.
 
-Why some nets need more copies than others is in the trunk's answer to strengths all over the range:
-how many waves it has there, and what the mean over C points that are drawn this way or that is
-worth, in independent draws.
+Some nets need more copies than others. The response of the trunk to all strengths of the range shows
+why: its spectrum over the strength, and how many independent copies C other copies are worth.
 """
 
 import argparse
@@ -34,22 +33,22 @@ Setting: TypeAlias = tuple[Splits, nn.Module, Callable[[], nn.Module], dict, int
 
 
 def capacity() -> Setting:
-    """Give the capacity study's data, its perceptron of two neurons, and the true transform."""
+    """Return the data of the capacity study, its smallest trunk, and the true transform."""
     true = {"name": "frequency_shift", "limit": 0.5, "sfreq": 100.0}
     larger = partial(SinusoidCNN, width=8, kernel=100)
     return sinusoids.load(0), MLP(1000, 2, 1), larger, true, 50, 1e-2
 
 
 def mario_iggy() -> Setting:
-    """Give Mario and Iggy, their small trunk, and the true rotation."""
+    """Return the Mario-Iggy data, its small trunk, and the true rotation."""
     true, data = {"name": "rotate", "limit": 45.0}, mario.load(0)
-    some = Samples(data.test.x[:200], data.test.y[:200])  # will do: they are much alike
+    some = Samples(data.test.x[:200], data.test.y[:200])  # enough: samples are similar
     larger = partial(MarioCNN, width=16)
     return data._replace(test=some), MarioCNN(width=8), larger, true, 1, 1e-3
 
 
 def digits() -> Setting:
-    """Give scikit-learn's digits, easy and hard ones, and turns that they bear."""
+    """Return the digits of scikit-learn, a small trunk, and rotations that keep the class."""
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -81,9 +80,9 @@ def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3) -> list[dict]:
     for sampling in ("independent", "stratified"):
         for copies in COPIES:
             net.copies, net.sampling = copies, sampling
-            dice = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
-            scores = [summary(invariance(net, transform, x, d)).median for d in dice]
-            right = [(net(x, d).argmax(1) == y).float().mean().item() for d in dice]
+            generators = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+            scores = [summary(invariance(net, transform, x, g)).median for g in generators]
+            right = [(net(x, g).argmax(1) == y).float().mean().item() for g in generators]
             rows.append(
                 {
                     "sampling": sampling,
@@ -98,13 +97,13 @@ def curve(net: AugNet, data: Splits, true: dict, seeds: int = 3) -> list[dict]:
 
 @torch.no_grad()
 def adaptive(net: AugNet, data: Splits, seeds: int = 3) -> list[dict]:
-    """Measure accuracy against the copies that were made, at most twenty of a sample."""
+    """Measure accuracy against the mean number of copies, at most twenty per sample."""
     x, y = data.test
     net.copies, net.sampling = COPIES[-1], "independent"
     rows = []
     for tolerance in (0.9, 0.6, 0.4, 0.2, 0.0):
-        dice = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
-        answers = [net.predict(x, tolerance, d) for d in dice]
+        generators = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+        answers = [net.predict(x, tolerance, g) for g in generators]
         right = [(answer.output.argmax(1) == y).float().mean().item() for answer in answers]
         made = [answer.copies.float().mean().item() for answer in answers]
         rows.append(
@@ -118,10 +117,10 @@ def adaptive(net: AugNet, data: Splits, seeds: int = 3) -> list[dict]:
     return rows
 
 
-def folded(
+def distilled(
     net: AugNet, data: Splits, true: dict, lr: float, larger: Callable[[], nn.Module]
 ) -> list[dict]:
-    """Compare the trunk, the average over twenty copies of it, and what one trunk keeps of that."""
+    """Compare the trunk, the average over twenty copies, and nets distilled from that."""
     (transform,) = build_transforms(true)
     x, y = data.test
     net.copies, net.sampling = COPIES[-1], "stratified"
@@ -129,14 +128,14 @@ def folded(
     models = {
         "the trunk": net.trunk,
         "AugNet, C = 20": net,
-        "folded": net.fold(train_on, 20, lr, 32),
-        "folded into a larger net": net.fold(train_on, 20, 1e-2, 32, larger()),
+        "distilled": net.fold(train_on, 20, lr, 32),
+        "distilled into a larger net": net.fold(train_on, 20, 1e-2, 32, larger()),
     }
     rows = []
     for name, model in models.items():
-        dice = torch.Generator().manual_seed(1)
+        generator = torch.Generator().manual_seed(1)
         with torch.no_grad():
-            score = summary(invariance(model, transform, x, dice)).median
+            score = summary(invariance(model, transform, x, generator)).median
             right = (model(x).argmax(1) == y).float().mean().item()
         row = {"model": name, "invariance": round(score, 4), "accuracy": round(right, 4)}
         rows.append(row)
@@ -145,46 +144,46 @@ def folded(
 
 
 def independent(copies: int, times: int) -> torch.Tensor:
-    """Draw anywhere."""
+    """Draw uniformly."""
     return torch.rand(copies, times)
 
 
 def stratified(copies: int, times: int) -> torch.Tensor:
-    """Draw once in each C-th of the range, which in one dimension is a scrambled Sobol sequence."""
+    """Draw once in each of C equal parts of the range: a scrambled Sobol sequence in 1D."""
     return (torch.rand(copies, times) + torch.arange(copies)[:, None]) / copies
 
 
 def even(copies: int, times: int) -> torch.Tensor:
-    """Draw one offset for points at even distances."""
+    """Draw one offset for evenly spaced points."""
     return (torch.rand(times) + torch.arange(copies)[:, None]) / copies
 
 
 def antithetic(copies: int, times: int) -> torch.Tensor:
-    """Draw half, and mirror it."""
+    """Draw half of the points, and mirror them."""
     half = stratified(copies // 2, times) / 2
     return torch.cat((half, 1 - half))
 
 
 @torch.no_grad()
-def answers(net: AugNet, data: Splits, true: dict, points: int = 401, most: int = 50) -> dict:
-    """Say how the trunk's answer bends over the range, and what points in it are worth."""
+def responses(net: AugNet, data: Splits, true: dict, points: int = 401, most: int = 50) -> dict:
+    """Measure the spectrum of the trunk's response over the strength, and the worth of draws."""
     (transform,) = build_transforms(true)
     x = data.test.x[:most]
     strengths = transform.strength(torch.linspace(-1, 1, points))
-    answer = torch.stack([net.trunk(transform.apply(x, s.expand(len(x)))) for s in strengths])
-    answer = answer - answer.mean(0)
-    power = torch.fft.rfft(answer, dim=0).abs().square().mean((1, 2))
+    response = torch.stack([net.trunk(transform.apply(x, s.expand(len(x)))) for s in strengths])
+    response = response - response.mean(0)
+    power = torch.fft.rfft(response, dim=0).abs().square().mean((1, 2))
     below = power.cumsum(0) / power.sum()
     worth = {}
     for draw in (independent, stratified, even, antithetic):
         for copies in COPIES[1:]:
             places = (draw(copies, 2000) * points).long().clamp(max=points - 1)
-            spread = answer[places].mean(0).square().mean()
+            spread = response[places].mean(0).square().mean()
             worth[f"{draw.__name__}, C = {copies}"] = round(
-                (answer.var(0).mean() / spread).item(), 1
+                (response.var(0).mean() / spread).item(), 1
             )
     return {
-        "part of the power below n waves": {
+        "fraction of the power below n periods": {
             str(n): round(below[n - 1].item(), 3) for n in (2, 3, 5, 10, 20)
         },
         "worth, in independent copies": worth,
@@ -195,7 +194,7 @@ SETTINGS = {"capacity": capacity, "mario-iggy": mario_iggy, "digits": digits}
 
 
 def measure(name: str) -> Iterator[tuple[str, object]]:
-    """Train a trunk and give one result after the other."""
+    """Train a trunk and yield one result after the other."""
     torch.manual_seed(0)
     data, trunk, larger, true, epochs, lr = SETTINGS[name]()
     net = AugNet(AugmentationLayer(*build_transforms(true), magnitude=1.0), trunk, max_batch=1000)
@@ -203,12 +202,12 @@ def measure(name: str) -> Iterator[tuple[str, object]]:
     net.eval()
     yield "experiments", curve(net, data, true)
     yield "adaptive", adaptive(net, data)
-    yield "folded", folded(net, data, true, lr, larger)
-    yield "answers", answers(net, data, true)
+    yield "distilled", distilled(net, data, true, lr, larger)
+    yield "responses", responses(net, data, true)
 
 
 def main() -> None:
-    """Measure; what is not asked for keeps its results."""
+    """Measure the named settings; keep the results of others."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("names", nargs="*", help=f"some of {', '.join(SETTINGS)}; all by default")
     document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}

@@ -1,9 +1,8 @@
 """The demo over many seeds: results/demo.json.
 
-With its own penalty and with the paper's, and with one transform drawn per sample in training.
-
-Which transform is selected, and how far from the truth is its range? Resumable: seeds that are in the
-file already are not run again.
+Which transform is selected, and how far from the truth is its range? With the regularizer of the
+demo, with that of the paper, and with one transform drawn per sample in training. Seeds that are in
+the file already are not run again.
 """
 
 import argparse
@@ -24,18 +23,18 @@ RESULTS = ROOT / "results" / "demo.json"
 
 
 def run(
-    demo: dict, seed: int, penalty: str, mixing: str = "weighted", epochs: int = 50
+    demo: dict, seed: int, regularizer: str, mixing: str = "weighted", epochs: int = 50
 ) -> dict[str, object]:
-    """Train once; give what was selected and how far it may go."""
+    """Train once; return the selected transform and its strength."""
     torch.manual_seed(seed)
     data, net = demo["sinusoids"].load(seed), demo["build"]()
     net.augment.mixing = mixing
     transforms = net.augment.transforms
-    tail = list(demo["train"](net, data, epochs, penalty))[-demo["TAIL"] :]
+    tail = list(demo["train"](net, data, epochs, regularizer))[-demo["TAIL"] :]
     selected = max(range(len(transforms)), key=lambda index: demo["mean"](tail, "weights", index))
     strength = transforms[selected].strength(demo["mean"](tail, "magnitudes", selected))
     return {
-        "penalty": penalty,
+        "regularizer": regularizer,
         "mixing": mixing,
         "seed": seed,
         "selected": transforms[selected].name,
@@ -47,18 +46,18 @@ def run(
 
 
 def git(*arguments: str) -> str:
-    """Ask git."""
+    """Return the output of a git command."""
     return subprocess.check_output(["git", *arguments], cwd=ROOT, text=True).strip()
 
 
 def commit() -> str:
-    """Say which code this is, and whether it was changed since."""
+    """Return the commit of this code, and whether it was changed since."""
     changed = git("status", "--porcelain", "--", "augnet", "examples", "benchmarks")
     return git("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
 
 
 def save(rows: list[dict[str, object]]) -> None:
-    """Write the file at once or not at all."""
+    """Write the file atomically."""
     document = {
         "command": "python benchmarks/demo.py",
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
@@ -71,22 +70,24 @@ def save(rows: list[dict[str, object]]) -> None:
 
 
 def main() -> None:
-    """Run what is missing and print the summary."""
+    """Run the missing seeds and print a summary."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seeds", type=int, default=10)
     seeds = options.parse_args().seeds
     demo = runpy.run_path(str(ROOT / "examples" / "01_sinusoids.py"))
     rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-    known = {(row["penalty"], row["mixing"], row["seed"]) for row in rows}
-    settings = [(penalty, "weighted") for penalty in demo["PENALTIES"]] + [("data-space", "drawn")]
+    known = {(row["regularizer"], row["mixing"], row["seed"]) for row in rows}
+    settings = [(regularizer, "weighted") for regularizer in demo["CHOICES"]] + [
+        ("data_space_norm", "drawn")
+    ]
     wanted = [(*setting, seed) for setting in settings for seed in range(seeds)]
     missing = [run for run in wanted if run not in known]
     stamp = commit()
-    for penalty, mixing, seed in track(missing, "running", disable=not sys.stdout.isatty()):
-        rows.append({**run(demo, seed, penalty, mixing), "commit": stamp})
+    for regularizer, mixing, seed in track(missing, "running", disable=not sys.stdout.isatty()):
+        rows.append({**run(demo, seed, regularizer, mixing), "commit": stamp})
         save(rows)
     for setting in settings:
-        mine = [row for row in rows if (row["penalty"], row["mixing"]) == setting]
+        mine = [row for row in rows if (row["regularizer"], row["mixing"]) == setting]
         right = [row["strength"] for row in mine if row["selected"] == "frequency_shift"]
         print(
             f"{', '.join(setting)}: the right transform in {len(right)} of {len(mine)} seeds",

@@ -1,4 +1,4 @@
-"""What augnet is compared with: the same mixtures, written plainly with others' functions."""
+"""The same mixtures with the functions of other libraries, to compare with."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ View = Callable[[Tensor, Tensor], Tensor]
 
 
 class Mixture(nn.Module):
-    """Layers of functions (x, magnitude) -> view, each the weighted sum of all of its views."""
+    """Layers of functions (x, magnitude) -> view; each returns the weighted sum of its views."""
 
     def __init__(self, layers: Sequence[Sequence[View]]) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Mixture(nn.Module):
 
     def named(self, layers: Sequence[Sequence[str]]) -> list[list[View]]:
         """Look up the methods that are named after our transforms."""
-        return [[getattr(self, name.replace("-", "_")) for name in names] for names in layers]
+        return [[getattr(self, name) for name in names] for names in layers]
 
     def forward(self, x: Tensor) -> Tensor:
         """Pass through all layers."""
@@ -40,7 +40,7 @@ class Mixture(nn.Module):
 
 
 class KorniaMixture(Mixture):
-    """Our transforms for images as kornia has them, with one strength per sample."""
+    """Our image transforms by kornia, with one strength per sample."""
 
     def __init__(self, layers: Sequence[Sequence[str]]) -> None:
         super().__init__(self.named(layers))
@@ -50,34 +50,34 @@ class KorniaMixture(Mixture):
         return magnitude * (2 * torch.rand(len(x)) - 1)
 
     def translate_x(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Move sideways."""
+        """Translate horizontally."""
         part = self._signed(x, magnitude) * 0.5 * x.shape[-1]
         return kornia_geometry.translate(x, torch.stack((part, torch.zeros_like(part)), 1))
 
     def translate_y(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Move up or down."""
+        """Translate vertically."""
         part = self._signed(x, magnitude) * 0.5 * x.shape[-2]
         return kornia_geometry.translate(x, torch.stack((torch.zeros_like(part), part), 1))
 
     def rotate(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Turn."""
+        """Rotate."""
         return kornia_geometry.rotate(x, self._signed(x, magnitude) * 30)
 
     def shear_x(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Slant sideways."""
+        """Shear horizontally."""
         part = self._signed(x, magnitude) * 0.3
         return kornia_geometry.shear(x, torch.stack((part, torch.zeros_like(part)), 1))
 
     def shear_y(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Slant upwards."""
+        """Shear vertically."""
         part = self._signed(x, magnitude) * 0.3
         return kornia_geometry.shear(x, torch.stack((torch.zeros_like(part), part), 1))
 
     def horizontal_flip(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Toss a relaxed coin for a mirror image."""
-        heads = torch.distributions.RelaxedBernoulli(0.1, magnitude * 0.5).rsample(x.shape[:1])
-        heads = heads[:, None, None, None]
-        return heads * kornia_geometry.hflip(x) + (1 - heads) * x
+        """Flip with a relaxed Bernoulli variable."""
+        applied = torch.distributions.RelaxedBernoulli(0.1, magnitude * 0.5).rsample(x.shape[:1])
+        applied = applied[:, None, None, None]
+        return applied * kornia_geometry.hflip(x) + (1 - applied) * x
 
     def sample_pairing(self, x: Tensor, magnitude: Tensor) -> Tensor:
         """Blend with another sample."""
@@ -94,10 +94,9 @@ class KorniaMixture(Mixture):
 
 
 class BraindecodeMixture(Mixture):
-    """Our transforms for EEG as braindecode 0.8 has them.
+    """Our EEG transforms by braindecode 0.8.
 
-    Its rotations have no gradient of the angle, so that theirs is a forward pass and the way back
-    to the signals alone.
+    Its rotations have no gradient in the angle, so their backward pass is that of the signals only.
     """
 
     def __init__(
@@ -110,20 +109,20 @@ class BraindecodeMixture(Mixture):
         self.mirror = [channels.index(name) for name in ("C4", "C3", "F4", "F3", "O2", "O1")]
 
     @staticmethod
-    def _tossed(x: Tensor, magnitude: Tensor, view: Tensor) -> Tensor:
-        heads = torch.distributions.RelaxedBernoulli(0.1, magnitude * 0.5).rsample(x.shape[:1])
-        return heads[:, None, None] * view + (1 - heads[:, None, None]) * x
+    def _with_probability(x: Tensor, magnitude: Tensor, view: Tensor) -> Tensor:
+        applied = torch.distributions.RelaxedBernoulli(0.1, magnitude * 0.5).rsample(x.shape[:1])
+        return applied[:, None, None] * view + (1 - applied[:, None, None]) * x
 
     def time_reverse(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Play backwards."""
-        return self._tossed(x, magnitude, braindecode.time_reverse(x, None)[0])
+        """Reverse time."""
+        return self._with_probability(x, magnitude, braindecode.time_reverse(x, None)[0])
 
     def sign_flip(self, x: Tensor, magnitude: Tensor) -> Tensor:
         """Change the sign."""
-        return self._tossed(x, magnitude, braindecode.sign_flip(x, None)[0])
+        return self._with_probability(x, magnitude, braindecode.sign_flip(x, None)[0])
 
     def time_mask(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Silence some time."""
+        """Mask an interval."""
         start, length = torch.rand(len(x)), magnitude * 200
         return braindecode.smooth_time_mask(x, None, start * (x.shape[-1] - length), length)[0]
 
@@ -132,7 +131,7 @@ class BraindecodeMixture(Mixture):
         return braindecode.gaussian_noise(x, None, magnitude * 0.2)[0]
 
     def ft_surrogate(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Turn phases."""
+        """Randomize phases."""
         return braindecode.ft_surrogate(x, None, magnitude, channel_indep=False)[0]
 
     def frequency_shift(self, x: Tensor, magnitude: Tensor) -> Tensor:
@@ -141,15 +140,17 @@ class BraindecodeMixture(Mixture):
         return braindecode.frequency_shift(x, None, shift, self.sfreq)[0]
 
     def channel_symmetry(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Exchange left and right."""
-        return self._tossed(x, magnitude, braindecode.channels_permute(x, None, self.mirror)[0])
+        """Swap left and right channels."""
+        return self._with_probability(
+            x, magnitude, braindecode.channels_permute(x, None, self.mirror)[0]
+        )
 
     def channel_shuffle(self, x: Tensor, magnitude: Tensor) -> Tensor:
         """Permute some channels."""
         return braindecode.channels_shuffle(x, None, magnitude)[0]
 
     def channel_dropout(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Silence some channels."""
+        """Drop some channels."""
         return braindecode.channels_dropout(x, None, magnitude)[0]
 
     def _rotated(self, x: Tensor, magnitude: Tensor, axis: str) -> Tensor:
@@ -157,20 +158,20 @@ class BraindecodeMixture(Mixture):
         return braindecode.sensors_rotation(x, None, self.positions, axis, angles, True)[0]
 
     def sensor_rotation_x(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Tilt forwards."""
+        """Rotate around x."""
         return self._rotated(x, magnitude, "x")
 
     def sensor_rotation_y(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Tilt to a side."""
+        """Rotate around y."""
         return self._rotated(x, magnitude, "y")
 
     def sensor_rotation_z(self, x: Tensor, magnitude: Tensor) -> Tensor:
-        """Turn to a side."""
+        """Rotate around z."""
         return self._rotated(x, magnitude, "z")
 
 
 class ExponentialAffine(nn.Module):
-    """Augerino by its definition: exponentials in float64, a grid, a resampling."""
+    """Augerino by its definition: matrix exponential in float64, affine grid, resampling."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +180,7 @@ class ExponentialAffine(nn.Module):
         self.widths = nn.Parameter(torch.full((len(GENERATORS),), math.log(2)).double())
 
     def forward(self, x: Tensor) -> Tensor:
-        """Give each image a view of its own."""
+        """Transform each image differently."""
         noise = torch.rand(len(x), len(self.widths), dtype=torch.float64) - 0.5
         algebra = torch.einsum("bi,ijk->bjk", noise * self.widths, self.generators)
         inverse = torch.linalg.matrix_exp(-algebra)[:, :2].to(x.dtype)

@@ -20,7 +20,7 @@ import torch
 from recovery_methods import METHODS
 from recovery_tasks import LIMIT, TASKS, Task
 
-from augnet.allocator import keep_freed_memory
+from augnet.training import keep_freed_memory
 from augnet.paper.run import commit
 
 ROOT = Path(__file__).parents[1]

@@ -1,9 +1,9 @@
-"""What augmentation costs beside the trunk and beside its peers: results/speed.json.
+"""Compare the cost of augmentation with the trunk and with other libraries: results/speed.json.
 
-Cases are compared within one process and one cell: repeats are interleaved, and ratios are those of
-medians. The clock is the processor time of one thread, which does not depend on what else the
-machine does; `--threads 2` takes the wall clock instead, for a machine that does nothing else.
-Tables are in docs/performance.md.
+Cases of one cell are compared within one process: repeats are interleaved, and ratios are those of
+medians. Times are processor time of one thread, which does not depend on other processes.
+`--threads 2` measures wall-clock time instead, for an idle machine. Tables go to
+docs/performance.md.
 """
 
 import argparse
@@ -47,7 +47,7 @@ Row = dict[str, object]
 
 
 def measure(cases: dict[str, Case], repeats: int, clock: Callable[[], float]) -> Iterator[Row]:
-    """Time cases in turns, and give the median of each in milliseconds, with its peak memory."""
+    """Time cases in turns; yield the median of each in milliseconds and its peak memory."""
     times: dict[str, list[float]] = {name: [] for name in cases}
     for case in cases.values():
         case()
@@ -67,7 +67,7 @@ def measure(cases: dict[str, Case], repeats: int, clock: Callable[[], float]) ->
 
 
 def peak_memory(case: Case) -> int:
-    """Give the most bytes that a case holds at once, beyond what was there before."""
+    """Return the peak memory of a case in bytes, beyond what was allocated before."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         case()
     held = highest = 0
@@ -80,7 +80,7 @@ def peak_memory(case: Case) -> int:
 
 
 def step(module: nn.Module, x: Tensor) -> None:
-    """Go forward and backward."""
+    """Run forward and backward."""
     module.zero_grad()
     output = module(x)
     output.backward(torch.ones_like(output))
@@ -103,7 +103,7 @@ def decided(augment: AugmentationModule) -> AugmentationModule:
 
 
 class Plain(nn.Module):
-    """The mixture by its definition, with our transforms: every transform, every time."""
+    """The mixture by its definition, with our transforms: no transform is skipped."""
 
     def __init__(self, augment: AugmentationModule) -> None:
         super().__init__()
@@ -291,20 +291,20 @@ def page(document: dict) -> str:
 
 
 def by_hand() -> str:
-    """Give what is written below the tables, to be kept."""
+    """Return the text below the tables, which is kept."""
     _, mark, rest = (PAGE.read_text() if PAGE.exists() else "").partition(MARK)
     return f"\n{mark}{rest}"
 
 
 def commit() -> str:
-    """Say which code this is, and whether it was changed since."""
+    """Return the commit of this code, and whether it was changed since."""
     ask = partial(subprocess.check_output, cwd=ROOT, text=True)
     changed = ask(["git", "status", "--porcelain", "--", "augnet", "benchmarks"]).strip()
     return ask(["git", "rev-parse", "--short", "HEAD"]).strip() + ("-dirty" if changed else "")
 
 
 def main() -> None:
-    """Run the cells and write what they gave."""
+    """Run the cells and write the results."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("cells", nargs="*", help=f"some of {', '.join(CELLS)}; all by default")
     options.add_argument("--threads", type=int, default=1)
@@ -312,7 +312,7 @@ def main() -> None:
     if unknown := set(given.cells) - set(CELLS):
         options.error(f"no such cells: {', '.join(sorted(unknown))}; known: {', '.join(CELLS)}")
     torch.set_num_threads(given.threads)
-    warnings.simplefilter("ignore")  # of peers
+    warnings.simplefilter("ignore")  # of the other libraries
     alone = given.threads == 1
     document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"cells": {}}
     timed = "processor time of one thread" if alone else f"{given.threads} threads, wall clock"

@@ -1,9 +1,9 @@
-"""Images per second of a training step of every CIFAR-10 method, beside the trunk alone.
+"""Measure images per second in training for every CIFAR-10 method and for the trunk alone.
 
     python benchmarks/throughput.py [--width 64] [--threads 1]
 
-Steps are interleaved, and rates are those of median times: of the processor's time on one thread,
-which does not depend on what else the machine does, else of the wall clock. Results go to
+Steps are interleaved, and rates are from median times. With one thread, times are processor time,
+which does not depend on other processes; else they are wall-clock time. Results go to
 results/throughput.json.
 """
 
@@ -22,7 +22,7 @@ from augnet import AugNet
 from augnet.layers import identity
 from augnet.paper.config import read, resolve
 from augnet.paper.run import AUGMENTS, make
-from augnet.paper.train import Objective
+from augnet.paper.train import Objective, build_regularizer
 from augnet.trunks import TRUNKS
 
 RESULTS = Path(__file__).parents[1] / "results" / "throughput.json"
@@ -30,7 +30,7 @@ BATCH = 128
 
 
 def main() -> None:
-    """Time one step of each variant of the experiment, learned augmentations at their start."""
+    """Time one step of each variant, learned augmentations with their initial parameters."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--width", type=int, default=64)
     options.add_argument("--threads", type=int, default=1)
@@ -40,22 +40,23 @@ def main() -> None:
     torch.manual_seed(0)
     experiment = read("cifar10")
     x, y = torch.rand(BATCH, 3, 32, 32), torch.randint(10, (BATCH,))
-    dice = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     cases = {}
     trunk = make("trunk", TRUNKS, resolve("cifar10", experiment, "none").trunk.model_copy(
         update={"width": given.width}))  # fmt: skip
 
     def step(objective: Objective) -> None:
         objective.zero_grad()
-        task, penalty, _ = objective(x, y, dice)
-        (task + 0.1 * penalty).backward()
+        values = objective(x, y, generator)
+        (values["task"] + 0.1 * values["regularizer"]).backward()
 
-    cases["trunk alone"] = partial(step, Objective(AugNet(identity, trunk), "none"))
+    cases["trunk alone"] = partial(step, Objective(AugNet(identity, trunk), None))
     for variant in experiment.variants:
         config = resolve("cifar10", experiment, variant)
         if config.augment.name != "none":
             augment = make("augment", AUGMENTS, config.augment)
-            cases[variant] = partial(step, Objective(AugNet(augment, trunk), config.penalty.name))
+            regularizer = build_regularizer(config.regularizer.name)
+            cases[variant] = partial(step, Objective(AugNet(augment, trunk), regularizer))
     alone = given.threads == 1
     rows = list(measure(cases, given.repeats, time.process_time if alone else time.perf_counter))
     for row in rows:

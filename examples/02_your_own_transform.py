@@ -1,8 +1,8 @@
-"""Add a transformation of your own
-================================
+"""Add a transform of your own
+===========================
 
-One class, one registration. Here: a drift, a slow straight line added to a signal, as from a loose
-electrode.
+One class and one registration. Here: a drift, a slow straight line added to a signal, as from a
+loose electrode.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from augnet import AugmentationLayer, build_transforms, register_transform
+from augnet.testing import check_transform
 from augnet.transforms import SIGNALS, Domain, Signed, spread
 
 
@@ -26,26 +27,31 @@ class Drift(Signed):
     unit: ClassVar[str] = "units over the window"
     domain: ClassVar[Domain] = SIGNALS
 
-    def apply(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Add one line per sample, each of its own slope."""
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Add one line per sample, each with its own slope."""
         line = torch.linspace(-0.5, 0.5, x.shape[-1], dtype=x.dtype, device=x.device)
         return x + spread(strength, x) * line
 
 
-# It is in the transforms now, by the kebab-case of its name, beside the built-in transforms...
+# It is in TRANSFORMS now, by the snake_case of its name. Check that it keeps the laws.
+check_transform(Drift())
+
+# It has a name in layers, like the built-in transforms.
 layer = AugmentationLayer(*build_transforms(["sign_flip", {"name": "drift", "limit": 3.0}]))
 
-# ... gives each sample a view of its own, repeatably ...
+# It transforms each sample differently, and repeatably.
 x = torch.randn(8, 2, 100)
 view = layer(x, torch.Generator().manual_seed(0))
 assert torch.equal(view, layer(x, torch.Generator().manual_seed(0)))
 
-# ... and its magnitude is learned like any other.
+# Its magnitude is learned like any other.
 view.square().mean().backward()
 assert layer.raw_magnitudes.grad[1] > 0
 print(layer)
 
 for strength in (-3.0, 0.0, 3.0):
-    plt.plot(Drift().apply(x[:1, :1], torch.tensor([strength])).flatten(), label=f"{strength:+g}")
+    plt.plot(
+        Drift().transform(x[:1, :1], torch.tensor([strength])).flatten(), label=f"{strength:+g}"
+    )
 plt.legend(title="drift over the window", frameon=False)
 plt.show()

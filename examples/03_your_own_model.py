@@ -1,9 +1,9 @@
 """Wrap a model of your own
 ========================
 
-It learns how far a bar may turn. Bars stand or lie, each turned by up to 15° either way. A standing
-bar that turns by 45° could as well be lying, so that another 30° either way leave the answer alone.
-Nobody tells the network.
+The network learns how far a bar may be rotated. Bars are vertical or horizontal, each rotated by up
+to ±15°. At 45° the two classes meet, so another rotation by up to ±30° keeps the class. The network
+does not know this.
 """
 
 import matplotlib.pyplot as plt
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from augnet import AugmentationLayer, AugmentationModule, AugNet, selective
+from augnet import AugmentationLayer, AugmentationModule, AugNet, WeightedNorm
 from augnet.transforms import Rotate
 
 torch.manual_seed(0)
@@ -26,14 +26,15 @@ trunk = nn.Sequential(
     nn.Linear(256, 32), nn.ReLU(), nn.Linear(32, 2),
 )  # fmt: skip
 
-# What augnet adds: a layer of candidate transforms in front, an average behind, a penalty.
+# What augnet adds: a layer of transforms before it, an average over copies, and a regularizer.
 augment = AugmentationModule([AugmentationLayer(Rotate(limit=90))])
 net = AugNet(augment, trunk, copies=20, train_copies=1)
+regularizer = WeightedNorm()
 
 optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
 for epoch in range(25):
     for rows in torch.randperm(len(x)).split(64):
-        loss = F.cross_entropy(net(x[rows]), y[rows]) + 0.2 * selective(net.augment)
+        loss = F.cross_entropy(net(x[rows]), y[rows]) + 0.2 * regularizer(net.augment, x[rows])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

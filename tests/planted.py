@@ -1,9 +1,9 @@
 """A small task with a planted invariance: the class is the channel of a wave, whatever its sign.
 
-Of the training set few waves are upside down, of the validation set half are. So the sign flip is
-what a search that asks the validation set should find. Time runs either way in all sets: that is
-what a search for views that look like the training set should find. Much noise and silent channels
-lose the class.
+In the training set few waves are upside down, in the validation set half of them. So a search that
+uses the validation set should find the sign flip. Waves are symmetric in time in all sets: a search
+for views that look like the training set should find the reversal of time. Strong noise and silent
+channels destroy the class.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ def trunk():
 
 
 def shares(policy):
-    """Give the share of each transform in all that a policy does."""
+    """Return the share of each transform in all that a policy does."""
     used = Counter()
     for step in chain(*policy.subpolicies):
         used[step.transform.name] += step.probability if step.magnitude else 0.0

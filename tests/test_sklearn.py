@@ -37,7 +37,7 @@ def test_it_learns_and_says_what(fitted, tmp_path):
     assert [row["transform"] for row in fitted.invariances_] == ["sign_flip", "gaussian_noise"]
     assert set(fitted.invariances_[0]) == {
         "transform",
-        "verdict",
+        "status",
         "strength",
         "unit",
         "low",

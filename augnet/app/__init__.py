@@ -1,15 +1,15 @@
-"""From data of your own to a model, its invariances, and augmentations to take away.
+"""The application: from a user's data to a model, its invariances, and augmentations to export.
 
-    DATA ──► split ──► learn ──► examine ──► a directory: model, invariances, page
+    DATA ──► split ──► learn ──► evaluate ──► a directory: model, invariances, page
 
-    settings   what the command is told
-    job        the directory, which can be left at any moment and taken up again
-    examine    how well the model does on samples that it was not learned from
-    wording    what was found, in transforms and units
-    figures    what it looks like
-    page       all of it on one page
-    predict    a model's answers to other samples
-    verbs      the command line
+    settings   the settings of `augnet learn`, and the command that has them
+    job        the directory of `augnet learn`, which can be left at any moment and resumed
+    evaluate   scores and invariances of a model on test samples
+    wording    invariances in plain text, with units
+    figures    figures of invariances
+    page       all results on one page
+    predict    predictions as a table
+    commands   the commands
 
-Reading data is the duty of `augnet.data`, files of models that of `augnet.model`.
+`augnet.data` reads data, `augnet.model` reads and writes model files.
 """

@@ -1,4 +1,4 @@
-"""The command line: one function per command, no training code."""
+"""The command `augnet`, without the commands of the paper."""
 
 from typing import Annotated
 
@@ -17,9 +17,9 @@ app = typer.Typer(
 commands.register(app)
 
 
-def version(wanted: bool) -> None:
-    """Print the version and stop."""
-    if wanted:
+def version(requested: bool) -> None:
+    """Print the version and exit."""
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 
@@ -27,7 +27,7 @@ def version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=version, is_eager=True, help="Say which version.")
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Learn which transformations data is invariant to, how far, and build that in."""
@@ -35,8 +35,8 @@ def main(
 
 @app.command("transforms")
 def list_transforms() -> None:
-    """List the transforms: what layers and policies are made of."""
-    table = Table("transform", "what it does", "takes", "unit of its limit")
+    """List all transforms."""
+    table = Table("transform", "description", "input", "unit of the limit")
     for name, cls in TRANSFORMS.items():
         table.add_row(name, (cls.__doc__ or "").splitlines()[0], str(cls.domain), cls.unit)
     console.print(table)

@@ -1,4 +1,4 @@
-"""Figures of what was found: samples at the edges of each range, confusion, learning curves."""
+"""Draw samples at the edges of each range, the confusion of classes, and learning curves."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,71 +8,65 @@ from matplotlib.figure import Figure
 from torch import Generator, Tensor
 
 from augnet.app.style import SOFT, WIDTH, canvas, color, legend, tidy
-from augnet.app.wording import units
-from augnet.data.reading import Reading
+from augnet.app.wording import with_unit
+from augnet.data import InputSpec
 from augnet.learn.compose import magnitude
 from augnet.learn.result import Invariance, Row
 from augnet.learn.strengths import dose
 from augnet.transforms import Bernoulli, Signed
 
-SHOWN = 3
-"""Samples, each of another class."""
-LARGEST = 20
+SAMPLES = 3
+"""Samples in a figure, of different classes."""
+MAX_CLASSES = 20
 """More classes than this do not fit into a figure."""
-THROWS = 8
-"""Of the dice, of which those are shown that change most samples."""
-POINTS = 400
+DRAWS = 8
+"""Draws of params; the one that changes most samples is shown."""
+MAX_POINTS = 400
 """Points of a trace."""
+UNCHANGED = "unchanged"
 
 
-def edges(row: Invariance, x: Tensor, reading: Reading, seed: int = 0) -> Figure | None:
-    """Draw samples as they are and at the edges of the range of a transform; None for vectors."""
-    if reading.kind == "vectors":
+def edges(row: Invariance, x: Tensor, spec: InputSpec, seed: int = 0) -> Figure | None:
+    """Draw samples unchanged and at the edges of the range of a transform; None for vectors."""
+    if spec.kind == "vectors":
         return None
     steps = _steps(row)
 
-    def all_of(value: float) -> Tensor:
-        return x.new_full((len(x),), value)
+    def views_of(seed: int) -> list[Tensor]:
+        return [_view(row, x, fraction, seed) for fraction in steps.values()]
 
-    def sign(part: float) -> float:
-        return -1.0 if part < 0 else 1.0
-
-    def seen(seed: int) -> list[Tensor]:
-        return [
-            dose(
-                row.transform,
-                x,
-                all_of(abs(part)),
-                Generator().manual_seed(seed),
-                all_of(sign(part)),
-            )
-            for part in steps.values()
-        ]
-
-    views = max((seen(seed + n) for n in range(THROWS)), key=lambda views: _moved(views, x))
-    if reading.kind == "images":
+    drawn = (views_of(seed + number) for number in range(DRAWS))
+    views = max(drawn, key=lambda views: _changed(views, x))
+    if spec.kind == "images":
         return _images(views, list(steps))
-    return _traces(views, list(steps), reading)
+    return _traces(views, list(steps), spec)
 
 
-def _moved(views: Sequence[Tensor], x: Tensor) -> int:
-    """Count the samples that are shown to change at an edge: dice may as well do nothing."""
+def _view(row: Invariance, x: Tensor, fraction: float, seed: int) -> Tensor:
+    """Apply a transform to all samples at a fraction of its limit, whose sign is the direction."""
+    fractions = x.new_full((len(x),), abs(fraction))
+    signs = x.new_full((len(x),), -1.0 if fraction < 0 else 1.0)
+    return dose(row.transform, x, fractions, Generator().manual_seed(seed), signs)
+
+
+def _changed(views: Sequence[Tensor], x: Tensor) -> int:
+    """Count the samples that the figure shows changed: some params change nothing."""
     ends = ((view - x).flatten(1) if x.dim() == 4 else (view - x)[:, 0] for view in views)
     return int(sum((end != 0).any(1).sum() for end in ends))
 
 
 def _steps(row: Invariance) -> dict[str, float]:
-    """Give titles, and parts of the limit: from one edge over nothing to the other."""
+    """Return fractions of the limit by title: from one edge of the range to the other."""
     edge, _ = magnitude(row)
     if isinstance(row.transform, Bernoulli):
-        return {"as it is": 0.0, row.transform.name: 1.0}
+        return {UNCHANGED: 0.0, row.transform.name: 1.0}
     if isinstance(row.transform, Signed):
-        parts = [-edge, -edge / 2, 0.0, edge / 2, edge]
+        fractions = [-edge, -edge / 2, 0.0, edge / 2, edge]
     else:
-        parts = [0.0, edge / 2, edge]
+        fractions = [0.0, edge / 2, edge]
     return {
-        "as it is" if part == 0 else units(row, float(row.transform.strength(part))): part
-        for part in parts
+        with_unit(row, float(row.transform.strength(each))) if each else UNCHANGED: each
+        for each in fractions
     }
 
 
@@ -92,89 +86,85 @@ def _images(views: Sequence[Tensor], titles: Sequence[str]) -> Figure:
     return figure
 
 
-def _traces(views: Sequence[Tensor], titles: Sequence[str], reading: Reading) -> Figure:
+def _traces(views: Sequence[Tensor], titles: Sequence[str], spec: InputSpec) -> Figure:
     count = len(views[0])
-    shown = min(views[0].shape[-1], POINTS)
-    time = (torch.arange(shown) / (reading.sfreq or 1.0)).numpy()
+    shown = min(views[0].shape[-1], MAX_POINTS)
+    time = (torch.arange(shown) / (spec.sfreq or 1.0)).numpy()
     figure = canvas(1.1 * count + 0.5)
     axes = figure.subplots(count, sharex=True, squeeze=False)[:, 0]
-    still = titles.index("as it is")
-    others = [n for n in (0, len(titles) - 1) if n != still]
+    unchanged = titles.index(UNCHANGED)
+    others = [n for n in (0, len(titles) - 1) if n != unchanged]
     for number, axis in enumerate(axes):
-        axis.plot(
-            time, views[still][number, 0, :shown].numpy(), lw=1.6, color=SOFT, label="as it is"
-        )
+        trace = views[unchanged][number, 0, :shown].numpy()
+        axis.plot(time, trace, lw=1.6, color=SOFT, label=UNCHANGED)
         for tint, other in enumerate(others):
             trace = views[other][number, 0, :shown].numpy()
             axis.plot(time, trace, lw=1.0, color=color(tint), label=titles[other])
         tidy(axis)
-    axes[-1].set_xlabel("seconds" if reading.sfreq else "samples")
+    axes[-1].set_xlabel("seconds" if spec.sfreq else "samples")
     legend(figure, *axes)
     return figure
 
 
 def confusion(counts: Tensor, classes: Sequence[str]) -> Figure | None:
-    """Draw which classes are taken for which; None for too many of them."""
-    if len(classes) > LARGEST:
+    """Draw which classes are predicted for which; None if there are too many."""
+    if len(classes) > MAX_CLASSES:
         return None
     names = [name if len(name) < 18 else f"{name[:16]}…" for name in classes]
     figure = canvas(1.2 + 0.36 * len(classes))
     axis = figure.subplots()
-    parts = counts / counts.sum(1, keepdim=True).clamp(min=1)
-    axis.imshow(parts.numpy(), vmin=0, vmax=1, cmap="Blues", aspect="auto")
+    fractions = counts / counts.sum(1, keepdim=True).clamp(min=1)
+    axis.imshow(fractions.numpy(), vmin=0, vmax=1, cmap="Blues", aspect="auto")
     for row, line in enumerate(counts.tolist()):
         for column, count in enumerate(line):
             if count:
-                tint = "white" if parts[row, column] > 0.5 else "black"
+                tint = "white" if fractions[row, column] > 0.5 else "black"
                 axis.text(column, row, count, ha="center", va="center", color=tint, fontsize=9)
     long = max(map(len, names)) > 4
     axis.set_xticks(
         range(len(names)), names, rotation=45 if long else 0, ha="right" if long else "center"
     )
     axis.set_yticks(range(len(names)), names)
-    axis.set(xlabel="predicted", ylabel="truth")
+    axis.set(xlabel="predicted", ylabel="true")
     axis.tick_params(labelsize=9, length=0)
     axis.spines[:].set_visible(False)
     return figure
 
 
 def curves(history: Sequence[Row], rows: Sequence[Invariance]) -> Figure:
-    """Draw the loss, and below it how the ranges grew, as parts of their limits; of one seed."""
+    """Draw the loss, and below it the ranges, as fractions of their limits; of the first seed."""
     history = [row for row in history if row.get("seed") == history[0].get("seed")]
     figure = canvas(4.2)
     axes = figure.subplots(2, sharex=True)
     for number, phase in enumerate(dict.fromkeys(row["phase"] for row in history)):
-        mine = [row for row in history if row["phase"] == phase]
-        epochs = [row["epoch"] for row in mine]
-        label = (
-            "loss, doses of one transform" if phase == "profile" else "loss, transforms together"
-        )
-        axes[0].plot(
-            epochs, [row["loss"] for row in mine], lw=1.6, color=color(number), label=label
-        )
+        rows_of_phase = [row for row in history if row["phase"] == phase]
+        epochs = [row["epoch"] for row in rows_of_phase]
+        losses = [row["loss"] for row in rows_of_phase]
+        label = f"loss, {'one transform at a time' if number == 0 else 'all transforms together'}"
+        axes[0].plot(epochs, losses, lw=1.6, color=color(number), label=label)
     axes[0].set_ylabel("loss")
-    profile = [row for row in history if row["phase"] == "profile"]
+    search = [row for row in history if row["phase"] == history[0]["phase"]]
     for number, each in enumerate(rows):
-        if isinstance(each.transform, Bernoulli) or each.transform.name not in profile[0]:
+        if isinstance(each.transform, Bernoulli) or each.transform.name not in search[0]:
             continue
-        parts = [_part(each, row[each.transform.name]) for row in profile]
-        axes[1].plot([row["epoch"] for row in profile], parts, lw=1.4, color=color(number),
+        values = [_fraction(each, row[each.transform.name]) for row in search]
+        axes[1].plot([row["epoch"] for row in search], values, lw=1.4, color=color(number),
                      ls="-" if number < 12 else "--", label=each.transform.name)  # fmt: skip
-    axes[1].set(ylabel="range, as a part\nof its limit", xlabel="epoch", ylim=(0, 1.05))
+    axes[1].set(ylabel="range, as a fraction\nof the limit", xlabel="epoch", ylim=(0, 1.05))
     for axis in axes:
         tidy(axis)
     legend(figure, *axes)
     return figure
 
 
-def _part(row: Invariance, strength: Any) -> float:
-    nothing, limit = (float(row.transform.strength(end)) for end in (0.0, 1.0))
-    return (strength - nothing) / (limit - nothing)
+def _fraction(row: Invariance, strength: Any) -> float:
+    zero, limit = (float(row.transform.strength(end)) for end in (0.0, 1.0))
+    return (strength - zero) / (limit - zero)
 
 
 def one_of_each(x: Tensor, y: Tensor) -> Tensor:
-    """Take one sample of each of a few classes, or a few samples."""
+    """Return one sample of each of a few classes, or a few samples."""
     if y.is_floating_point():
-        return x[:SHOWN]
-    firsts = [int((y == label).nonzero()[0]) for label in y.unique()[:SHOWN]]
+        return x[:SAMPLES]
+    firsts = [int((y == label).nonzero()[0]) for label in y.unique()[:SAMPLES]]
     return x[firsts]

@@ -1,4 +1,4 @@
-"""One look for all pages: templates that extend `base.html` and need nothing beside them."""
+"""Render pages: templates that extend `base.html` and need no other files."""
 
 from typing import Any
 
@@ -10,5 +10,5 @@ TEMPLATES = Environment(
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template, `report/page.html` for instance."""
+    """Render a template, such as `app/page.html`."""
     return TEMPLATES.get_template(template).render(**values)

@@ -1,169 +1,170 @@
-"""The directory of `augnet learn`: it can be left at any moment, and the same command goes on."""
+"""The job of `augnet learn`: its directory can be left at any moment, and resumed."""
 
-import io
 import json
 import platform
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from pickle import UnpicklingError
-from typing import Any
+from typing import Any, Self
 
 import torch
-from pydantic import ValidationError
 
 import augnet
-from augnet import files
-from augnet.allocator import keep_freed_memory
-from augnet.app.examine import Examined, examine
+from augnet.app.evaluate import Evaluation, evaluate
 from augnet.app.page import page
 from augnet.app.settings import Settings
-from augnet.data import DataError, Parts, read, split
-from augnet.learn import Learning
+from augnet.data import Collection, Split, read, split
+from augnet.learn import Learner
 from augnet.learn.inputs import budget
 from augnet.learn.result import Invariance, Row
-from augnet.model import Model, save
-from augnet.model.header import SCHEMA, Answer
+from augnet.model import Model, to_bytes
+from augnet.model.header import SCHEMA, InvarianceRecord
+from augnet.training import DirectoryError, ResumableDirectory, fingerprint, keep_freed_memory
 from augnet.trunks.named import trunk
 
-KEPT = 0.1
-"""Of a time: for testing the model and drawing the page."""
-SAVED_EVERY = 30.0
-"""Seconds: at most so much work is lost if the machine is switched off."""
+RESERVED = 0.1
+"""The fraction of a time budget that is kept for the evaluation and the page."""
+SAVE_EVERY = 30.0
+"""Seconds between two saved states: this much work is lost at most if the process is killed."""
 
 
 class Job:
-    """Read, learn, examine and write; give the rows of learning on the way."""
+    """Read, learn, evaluate and write. Iterate within `open` to learn; then call `finish`."""
 
     def __init__(self, settings: Settings, out: Path) -> None:
-        self.settings, self.out = settings, out
-        self.parts: Parts | None = None
-        self.learning: Learning | None = None
+        self.settings = settings
+        self.directory = ResumableDirectory(out, "learn", settings.values)
+        self.learner: Learner | None = None
+
+    def read(self) -> Split:
+        """Read and split the data; refuse a directory that holds anything but this job."""
+        self.directory.check()
+        options, seed = asdict(self.settings.read), self.settings.learn.seed
+        whole = read(self.settings.data, seed=seed, **options)
+        self.fingerprint = _fingerprint(whole)
+        self.split = split(whole, seed)
+        self.input_spec = self.split.train.input_spec.fitted(self.split.train.x)
+        return self.split
+
+    @contextmanager
+    def open(self) -> Iterator[Self]:
+        """Lock the directory, and resume what was left; the data must be the same as then."""
+        if not self.directory.finished:  # what cannot be learned is refused before the directory is
+            self.learner = self._learner()
+        versions = {"augnet": augnet.__version__, "torch": torch.__version__}
+        with self.directory.open(self.fingerprint, python=platform.python_version(), **versions):
+            if self.learner is not None:
+                self._resume(self.learner)
+            yield self
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing more to do."""
-        return (self.out / "index.html").exists()
-
-    def check(self) -> None:
-        """Refuse a directory that holds anything but this very job."""
-        if not self.out.exists() or (self.out.is_dir() and not any(self.out.iterdir())):
-            return
-        refusal = f"{self.out} is not empty, and not this command's: choose another --out"
-        try:
-            found = json.loads((self.out / "settings.json").read_text(encoding="utf-8"))
-            same = Settings(**found["settings"]) == self.settings
-        except (OSError, ValueError, KeyError, TypeError, ValidationError):
-            raise DataError(refusal) from None
-        if not same:
-            raise DataError(f"{refusal}, or the settings it was begun with")
-
-    def read(self) -> Parts:
-        """Read the data, and set a part aside."""
-        self.check()
-        self.parts = split(read(self.settings.data, **self.settings.reading), self.settings.seed)
-        return self.parts
-
-    def begin(self) -> Learning:
-        """Make everything ready, and take up what was left."""
-        keep_freed_memory()
-        learned = (self.parts or self.read()).learned
-        reading = learned.reading.fitted(learned.x)
-        said = self.settings
-        assert learned.y is not None
-        self.learning = Learning(
-            reading.prepare(learned.x),
-            learned.y,
-            said.transforms or "auto",
-            layers=said.layers or None,
-            trunk=lambda shape, outputs: trunk(said.trunk, shape, outputs),
-            budget=_for_learning(budget(said.budget)),
-            seed=said.seed,
-            seeds=said.seeds,
-            **reading.shared,
-        )
-        self.reading = reading
-        self.out.mkdir(parents=True, exist_ok=True)
-        self._write_json("settings.json", {"settings": said.model_dump(mode="json")})
-        state = self.out / "state.pt"
-        if state.exists():
-            try:
-                self.learning.load_state_dict(torch.load(state, weights_only=True))
-            except (RuntimeError, ValueError, KeyError, EOFError, UnpicklingError) as error:
-                raise DataError(
-                    f"{state} is damaged, or the data changed ({error}): remove it to begin anew"
-                ) from None
-        return self.learning
+        """Whether all files are there; raise DirectoryError if one of them is damaged."""
+        return self.directory.finished and bool(self.directory.files())
 
     def __iter__(self) -> Iterator[Row]:
-        """Learn; what there is is saved now and then, and when the iteration is left."""
-        learning = self.learning or self.begin()
+        """Learn, and yield a row per epoch; save the state now and then, and at the end."""
+        assert self.learner is not None
         saved = time.monotonic()
         try:
-            for row in learning:
-                if time.monotonic() - saved > SAVED_EVERY:
+            for row in self.learner:
+                if time.monotonic() - saved > SAVE_EVERY:
                     self.save()
                     saved = time.monotonic()
                 yield row
         except GeneratorExit:
             self.save()
             raise
-        self.save()  # examining takes a while too, and may be left
+        self.save()  # the evaluation takes a while, too
 
     def save(self) -> None:
-        """Keep what there is."""
-        assert self.learning is not None
-        content = io.BytesIO()
-        torch.save(self.learning.state_dict(), content)
-        files.write(self.out / "state.pt", content.getvalue())
+        """Save the state."""
+        assert self.learner is not None
+        self.directory.save_state(self.learner.state_dict())
 
-    def finish(self) -> Examined:
-        """Examine what was learned, and write it all; the page comes last."""
-        assert self.learning is not None
-        assert self.parts is not None
-        found, tested = self.learning.found, self.parts.tested
-        assert tested.y is not None
-        said: dict[str, Any] = {
-            "trunk": self.settings.trunk,
-            "classes": tested.classes,
-            "reading": self.reading,
-            "answers": found.invariances,
-            "settings": self.settings.model_dump(mode="json"),
+    def finish(self) -> Evaluation:
+        """Evaluate the model, and write all files."""
+        assert self.learner is not None
+        result, test = self.learner.result, self.split.test
+        assert test.y is not None
+        fields: dict[str, Any] = {
+            "trunk": self.settings.learn.trunk,
+            "classes": test.classes,
+            "input_spec": self.input_spec,
+            "invariances": result.invariances,
+            "settings": self.directory.settings,
         }
-        shape = self.reading.shape
-        model = Model.of(found.net, shape, **said)
-        examined = examine(model, tested.x, tested.y, self.settings.seed)
-        model = Model.of(found.net, shape, measured=examined.table, **said)
-        save(model, self.out / "model.safetensors")
-        self._write_json("invariances.json", summary(model, examined, self.parts))
-        history = "".join(json.dumps(row) + "\n" for row in found.history)
-        files.write(self.out / "history.jsonl", history)
-        files.write(self.out / "index.html", page(model, examined, self.parts, found.history))
-        (self.out / "state.pt").unlink(missing_ok=True)
-        return examined
+        shape = self.input_spec.shape
+        model = Model.of(result.net, shape, **fields)
+        evaluation = evaluate(model, test.x, test.y, self.settings.learn.seed)
+        model = Model.of(result.net, shape, evaluation=evaluation.values, **fields)
+        summary = json.dumps(_summary(model, evaluation, self.split), indent=1)
+        self.directory.finish(
+            {
+                "model.safetensors": to_bytes(model),
+                "invariances.json": f"{summary}\n",
+                "history.jsonl": "".join(f"{json.dumps(row)}\n" for row in result.history),
+                "index.html": page(model, self.settings, evaluation, self.split, result.history),
+            }
+        )
+        return evaluation
 
-    def _write_json(self, name: str, value: Any) -> None:
-        files.write(self.out / name, json.dumps({"schema": SCHEMA} | value, indent=1) + "\n")
+    def _learner(self) -> Learner:
+        keep_freed_memory()
+        train, config = self.split.train, self.settings.learn
+        assert train.y is not None
+        return Learner(
+            self.input_spec.prepare(train.x),
+            train.y,
+            config.transforms,
+            layers=config.layers,
+            trunk=lambda shape, outputs: trunk(str(config.trunk), shape, outputs),
+            budget=_for_learning(budget(config.budget)),
+            seed=config.seed,
+            seeds=config.seeds,
+            **self.input_spec.shared,
+        )
+
+    def _resume(self, learner: Learner) -> None:
+        state = self.directory.load_state()
+        if state is None:
+            return
+        try:
+            learner.load_state_dict(state)
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            raise DirectoryError(
+                f"{self.directory.path / 'state.pt'} is of another version of augnet or torch "
+                f"({error}): remove it to begin again"
+            ) from None
+
+
+def _fingerprint(whole: Collection) -> str:
+    """Return the fingerprint of samples, labels and the names of classes."""
+    classes = torch.tensor(list("\n".join(whole.classes).encode()), dtype=torch.uint8)
+    labels = torch.empty(0) if whole.y is None else whole.y
+    return fingerprint(whole.x, labels, classes)
 
 
 def _for_learning(given: int | float | None) -> int | float | None:
-    """Leave some of a time for what comes after learning; epochs stay epochs."""
-    return (1 - KEPT) * given if isinstance(given, float) else given
+    """Return the part of a budget that is for learning; epochs stay epochs."""
+    return (1 - RESERVED) * given if isinstance(given, float) else given
 
 
-def summary(model: Model, examined: Examined, parts: Parts) -> dict[str, Any]:
-    """Give what was found, for programs."""
+def _summary(model: Model, evaluation: Evaluation, split: Split) -> dict[str, Any]:
+    """Return the result for programs."""
     return {
+        "schema": SCHEMA,
         "augnet": augnet.__version__,
-        "python": platform.python_version(),
-        "invariances": [_answer(row) for row in model.invariances],
-        "net": [str(line) for line in str(model.net.augment).splitlines() if model.header.layers],
-        "learned_from": len(parts.learned),
-        "measured": examined.table,
-        "notes": list(parts.learned.account),
+        "invariances": [_invariance(row) for row in model.invariances],
+        "layers": str(model.net.augment).splitlines() if model.header.layers else [],
+        "training_samples": len(split.train),
+        "evaluation": evaluation.values,
+        "notes": list(split.train.log),
     }
 
 
-def _answer(row: Invariance) -> dict[str, Any]:
-    said = Answer.of(row).model_dump(mode="json")
-    return {"name": row.transform.name, "unit": row.unit, "says": str(row)} | said
+def _invariance(row: Invariance) -> dict[str, Any]:
+    record = InvarianceRecord.of(row).model_dump(mode="json")
+    return {"name": row.transform.name, "unit": row.unit, "text": str(row)} | record

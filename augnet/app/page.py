@@ -1,4 +1,4 @@
-"""One self-contained page: what was found, what it looks like, how well it does."""
+"""Write one self-contained page: invariances, figures, scores."""
 
 from collections.abc import Sequence
 
@@ -6,39 +6,41 @@ import torch
 
 import augnet
 from augnet.app import figures, wording
-from augnet.app.examine import Examined
+from augnet.app.evaluate import Evaluation
 from augnet.app.html import render
 from augnet.app.settings import Settings
 from augnet.app.style import Drawn
-from augnet.data import SHARED, Parts
+from augnet.data import Split
+from augnet.data.split import SHARED_RECORDINGS
 from augnet.learn.result import Invariance, Row
 from augnet.model import Model
 
 
-def page(model: Model, examined: Examined, parts: Parts, history: Sequence[Row]) -> str:
-    """Write the page as HTML that needs nothing beside it."""
+def page(
+    model: Model, settings: Settings, evaluation: Evaluation, split: Split, history: Sequence[Row]
+) -> str:
+    """Return the page as HTML that needs no other file."""
     rows = model.invariances
-    settings = Settings(**model.header.settings)  # type: ignore[arg-type]
     return render(
         "app/page.html",
         title=settings.data.rstrip("/").rpartition("/")[2],
         headline=wording.headline(rows),
-        rows=[(row, wording.found(row), wording.sure(row), _built_in(model, row)) for row in rows],
-        seeds=settings.seeds,
-        agree=wording.agree,
+        rows=[(row, _in_model(model, row)) for row in rows],
+        seeds=settings.learn.seeds,
+        wording=wording,
         model=model,
-        examined=examined,
-        parts=parts,
-        drawn=[*_edges(model, parts), *_measured(model, examined, history)],
-        notes=list(parts.learned.account),
-        shared=SHARED if SHARED in parts.learned.account else "",
+        evaluation=evaluation,
+        split=split,
+        drawn=[*_range_figures(model, split), *_score_figures(model, evaluation, history)],
+        notes=list(split.train.log),
+        shared=SHARED_RECORDINGS if SHARED_RECORDINGS in split.train.log else "",
         command=settings.command,
         versions={"augnet": augnet.__version__, "torch": torch.__version__},
     )
 
 
-def _built_in(model: Model, row: Invariance) -> str:
-    """Say how far the network goes with a transform, together with the others."""
+def _in_model(model: Model, row: Invariance) -> str:
+    """Write how far the model goes with a transform, together with the others."""
     if not model.header.layers:
         return "–"
     for layer in model.net.augment:  # type: ignore[attr-defined]
@@ -51,31 +53,33 @@ def _built_in(model: Model, row: Invariance) -> str:
     return "–"
 
 
-def _edges(model: Model, parts: Parts) -> list[Drawn]:
-    tested = parts.tested
-    assert tested.y is not None
-    assert model.header.reading is not None
-    some = model.prepare(figures.one_of_each(tested.x, tested.y))
+def _range_figures(model: Model, split: Split) -> list[Drawn]:
+    test = split.test
+    assert test.y is not None
+    assert model.header.input_spec is not None
+    some = model.prepare(figures.one_of_each(test.x, test.y))
     drawn = []
     for row in model.invariances:
-        if row.verdict == "none":
+        if row.status == "not_invariant":
             continue
-        figure = figures.edges(row, some, model.header.reading)
+        figure = figures.edges(row, some, model.header.input_spec)
         if figure is not None:
-            said = wording.found(row)
-            caption = f"{said[0].upper()}{said[1:]}. Samples that were not learned from."
+            status = wording.status(row).capitalize()
+            caption = f"{status}: {wording.strength(row)}. Test samples."
             drawn.append(Drawn(f"edge-{row.transform.name}", row.transform.name, caption, figure))
     return drawn
 
 
-def _measured(model: Model, examined: Examined, history: Sequence[Row]) -> list[Drawn]:
+def _score_figures(model: Model, evaluation: Evaluation, history: Sequence[Row]) -> list[Drawn]:
     drawn = []
-    if examined.confusion is not None:
-        figure = figures.confusion(examined.confusion, model.header.classes)
+    if evaluation.confusion is not None:
+        figure = figures.confusion(evaluation.confusion, model.header.classes)
         if figure is not None:
-            caption = f"Of {examined.count} samples that were not learned from."
-            drawn.append(Drawn("confusion", "Which classes are taken for which", caption, figure))
-    caption = "Above the loss; below how far each transformation was tried, until the error rose."
+            caption = f"Predictions for {evaluation.count} test samples."
+            drawn.append(Drawn("confusion", "Confusion of classes", caption, figure))
+    caption = (
+        "Top: the loss. Bottom: the range of each transform, which grows until the error rises."
+    )
     curves = figures.curves(history, model.invariances)
-    drawn.append(Drawn("curves", "How it was learned", caption, curves))
+    drawn.append(Drawn("curves", "Training", caption, curves))
     return drawn

@@ -1,4 +1,4 @@
-"""A model's answers to other samples, as a table."""
+"""Write the predictions of a model as a table."""
 
 import csv
 import io
@@ -24,22 +24,22 @@ def predictions(
     copies: int | None = None,
     tolerance: float | None = None,
 ) -> Columns:
-    """Give a column of names, the answers, and the probability of each class.
+    """Return columns: names of samples, predictions, and the probability of each class.
 
-    With a tolerance, samples get no more copies once their answer is settled, and a column says
-    how many they got.
+    With a tolerance, a sample gets no more copies once its prediction is settled; the column
+    `copies` counts them.
     """
-    was = model.net.copies
+    before = model.net.copies
     columns: dict[str, Sequence[Any]] = {"sample": data.names}
     try:
-        model.net.copies = copies or was
+        model.net.copies = copies or before
         if tolerance is None:
             outputs = model.outputs(data.x, seed)
         else:
             outputs, used = model.predict(data.x, tolerance, seed)
             columns["copies"] = used.tolist()
     finally:
-        model.net.copies = was
+        model.net.copies = before
     classes = model.header.classes
     if not classes:
         values = outputs.reshape(len(data), -1)
@@ -49,23 +49,23 @@ def predictions(
         return columns | dict(zip(names, values.T.tolist(), strict=True))
     probabilities = torch.softmax(outputs.double(), dim=1)
     columns["predicted"] = [classes[number] for number in outputs.argmax(1).tolist()]
-    chances = zip(classes, probabilities.T.tolist(), strict=True)
-    return columns | {f"p({name})": column for name, column in chances}
+    each = zip(classes, probabilities.T.tolist(), strict=True)
+    return columns | {f"p({name})": column for name, column in each}
 
 
 def check(path: Path) -> None:
-    """Refuse a file that predictions cannot be written to, before any are made."""
+    """Raise DataError if predictions cannot be written to a file."""
     suffix = path.suffix.lower()
     if suffix not in (".csv", *PARQUET):
         raise DataError(f"predictions are written as .csv or .parquet; got {path.name!r}")
     if suffix in PARQUET and find_spec("pyarrow") is None:
-        raise DataError("writing Parquet takes pyarrow: pip install 'augnet[own]'")
+        raise DataError("writing Parquet needs pyarrow: pip install 'augnet[own]'")
     if not path.parent.is_dir():
-        raise DataError(f"{path.parent} is no directory to write {path.name} to: make it first")
+        raise DataError(f"{path.parent} is not a directory: create it before writing {path.name}")
 
 
 def write(columns: Columns, path: Path) -> None:
-    """Write CSV or Parquet, by the name of the file."""
+    """Write CSV or Parquet, depending on the name of the file."""
     check(path)
     if path.suffix.lower() in PARQUET:
         files.write(path, as_parquet(columns))
@@ -74,7 +74,7 @@ def write(columns: Columns, path: Path) -> None:
 
 
 def as_parquet(columns: Columns) -> bytes:
-    """Write a table as Parquet."""
+    """Return a table as Parquet."""
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 
@@ -84,7 +84,7 @@ def as_parquet(columns: Columns) -> bytes:
 
 
 def as_csv(columns: Columns) -> str:
-    """Write a table as CSV; numbers in six digits."""
+    """Return a table as CSV, numbers with six digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

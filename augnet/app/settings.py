@@ -1,77 +1,107 @@
-"""What `augnet learn` is told, checked, and kept beside what it finds."""
+"""The settings of `augnet learn`, derived from the options of learning and of reading data."""
 
 import shlex
 import tomllib
+from collections.abc import Callable
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from augnet.data import DataError, ReadOptions
+from augnet.learn.config import OPTIONS, LearnConfig
 
-from augnet.data import DataError
+FIELDS: dict[str, Field[Any]] = {each.name: each for each in (*OPTIONS, *fields(ReadOptions))}
+"""All options, in the order of `augnet learn --help`."""
 
 
-class Settings(BaseModel):
-    """All that decides what a command learns: equal settings go on where others were left."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what `augnet learn` computes."""
 
     data: str
-    transforms: tuple[str | dict[str, JsonValue], ...] = ()
-    """None for all that fit."""
-    layers: tuple[tuple[str | dict[str, JsonValue], ...], ...] = ()
-    trunk: str = "small"
-    budget: str | None = None
-    seed: int = 0
-    seeds: int = 1
-    most: int | None = None
-    size: int | None = None
-    task: Literal["auto", "classes", "values"] | None = None
-    column: str | None = None
-    sfreq: float | None = None
-    channels: tuple[str, ...] = ()
-    window: float | None = None
+    learn: LearnConfig = field(default_factory=LearnConfig)
+    read: ReadOptions = field(default_factory=ReadOptions)
+
+    @classmethod
+    def of(cls, data: str, **options: Any) -> "Settings":
+        """Build settings from options by name."""
+        names = {each.name for each in OPTIONS}
+        learn = {name: value for name, value in options.items() if name in names}
+        read = {name: value for name, value in options.items() if name not in names}
+        return cls(data, LearnConfig(**learn), ReadOptions(**read))
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """What readers of data are told."""
-        names = ("most", "size", "task", "column", "sfreq", "channels", "window")
-        return {name: getattr(self, name) for name in names} | {"seed": self.seed}
+    def options(self) -> dict[str, Any]:
+        """The options of learning and of reading, by name."""
+        learn = {each.name: getattr(self.learn, each.name) for each in OPTIONS}
+        return learn | asdict(self.read)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All settings as plain values, for files."""
+        return {"data": self.data, **self.options}
 
     @property
     def command(self) -> str:
-        """The command that says this, but for layers, which are in a file."""
-        said = ["augnet learn", shlex.quote(self.data)]
-        if self.transforms:
-            said.append(f"--transforms {','.join(str(transform) for transform in self.transforms)}")
-        for name in (
-            "trunk",
-            "budget",
-            "seed",
-            "seeds",
-            "most",
-            "size",
-            "task",
-            "column",
-            "sfreq",
-            "window",
-        ):
-            value = getattr(self, name)
-            if value not in (None, type(self).model_fields[name].default):
-                said.append(f"--{name} {shlex.quote(str(value))}")
-        if self.channels:
-            said.append(f"--channels {shlex.quote(','.join(self.channels))}")
-        return " ".join(said)
+        """The command that has these settings; the layers are in a file."""
+        parts = ["augnet learn", shlex.quote(self.data)]
+        for name, value in self.options.items():
+            if value != FIELDS[name].default:
+                text = ARGUMENTS[name].write(value) if name in ARGUMENTS else str(value)
+                parts.append(f"--{name.replace('_', '-')} {shlex.quote(text)}")
+        return " ".join(parts)
 
 
-def layers_of(path: Path | None) -> tuple[tuple[Any, ...], ...]:
+@dataclass(frozen=True)
+class Argument:
+    """How the command line writes an option that is not a plain value."""
+
+    type: Any
+    help: str = ""
+    """Added to the help of the option."""
+    parse: Callable[[Any], Any] = lambda value: value
+    write: Callable[[Any], str] = str
+    min: int | None = None
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text, which are separated by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def read_layers(path: Path | None) -> tuple[tuple[Any, ...], ...] | None:
     """Read a TOML file: `layers = [["rotate", {name = "shear_x", limit = 0.5}], ...]`."""
     if path is None:
-        return ()
+        return None
     example = 'layers = [["rotate", {name = "shear_x", limit = 0.5}]]'
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))["layers"]
+        layers = tomllib.loads(path.read_text(encoding="utf-8"))["layers"]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
-        raise DataError(f"{path} is no file of layers ({error}): expected {example}") from None
-    if not isinstance(found, list) or not all(isinstance(layer, list) for layer in found):
-        raise DataError(f"{path}: layers is a list of lists of transforms: {example}")
-    return tuple(map(tuple, found))
+        raise DataError(f"{path} has no layers ({error}): expected {example}") from None
+    if not isinstance(layers, list) or not all(isinstance(layer, list) for layer in layers):
+        raise DataError(f"{path}: layers must be a list of lists of transforms: {example}")
+    return tuple(map(tuple, layers))
+
+
+ARGUMENTS = {
+    "transforms": Argument(
+        str,
+        "Separate names by commas; `augnet transforms` lists them.",
+        lambda text: text if text == "auto" else parse_names(text),
+        lambda names: ",".join(map(str, names)),
+    ),
+    "layers": Argument(Path | None, "In a TOML file.", read_layers, lambda layers: "LAYERS.toml"),
+    "trunk": Argument(str, "On the command line: small, resnet18, or module:Class."),
+    "budget": Argument(str | None),
+    "seed": Argument(int, min=0),
+    "seeds": Argument(int, min=1),
+    "task": Argument(str),
+    "channels": Argument(str, "", parse_names, ",".join),
+}
+
+
+def default(name: str) -> Any:
+    """Return the default of an option as the command line writes it."""
+    value = FIELDS[name].default
+    assert value is not MISSING
+    return ",".join(value) if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""One look for all figures."""
+"""The style of all figures."""
 
 import io
 from typing import NamedTuple
@@ -8,27 +8,27 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 INK, SOFT, LINE = "#1c2430", "#5d6b7c", "#e6eaef"
-# Okabe and Ito's colors, which the color-blind can tell apart, and more for who has more.
+# The colors of Okabe and Ito, which color-blind readers can distinguish, and a few more.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
            "#8c564b", "#7f7f7f", "#6a3d9a", "#b15928", "#1b9e77", "#444444")  # fmt: skip
 
 
-LETTERS = 84  # that fit into a row of a legend
-WIDTH = 5.6  # inches: half a page on a desk, and legible on a phone
+LETTERS = 84  # in a row of a legend
+WIDTH = 5.6  # inches: half a page on a desktop, and legible on a phone
 
 
 def canvas(height: float) -> Figure:
-    """Begin a figure of a height in inches."""
+    """Create a figure of a height in inches."""
     return Figure(figsize=(WIDTH, height), layout="constrained")
 
 
 def color(number: int) -> str:
-    """Give the color of a line by its number."""
+    """Return the color of a line by its number."""
     return COLORS[number % len(COLORS)]
 
 
 def tidy(axis: Axes) -> None:
-    """Leave what helps to read an axis."""
+    """Style an axis: no frame, a light grid."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.spines[["left", "bottom"]].set_color(SOFT)
     axis.tick_params(colors=SOFT, labelsize=9)
@@ -39,7 +39,7 @@ def tidy(axis: Axes) -> None:
 
 
 def legend(figure: Figure, *axes: Axes) -> None:
-    """Put one legend for all axes below the figure, which grows by as much."""
+    """Add one legend for all axes below the figure, and make the figure higher for it."""
     known = [axis.get_legend_handles_labels() for axis in axes]
     lines = {text: handle for found in known for handle, text in zip(*found, strict=True)}
     columns = max(1, min(3, len(lines), LETTERS // (max(map(len, lines), default=0) + 7)))
@@ -49,7 +49,7 @@ def legend(figure: Figure, *axes: Axes) -> None:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """Write a figure as SVG to stand inside a page; `name` keeps its ids apart from others'."""
+    """Return a figure as SVG for a page; ids contain a hash of `name`, to be unique in the page."""
     file = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
@@ -58,7 +58,7 @@ def svg(figure: Figure, name: str) -> str:
 
 
 class Drawn(NamedTuple):
-    """A figure with its transforms."""
+    """A figure with its title and caption."""
 
     name: str
     title: str
@@ -67,5 +67,5 @@ class Drawn(NamedTuple):
 
     @property
     def svg(self) -> str:
-        """The figure as it stands in the page."""
+        """The figure as SVG."""
         return svg(self.figure, self.name)

@@ -1,64 +1,58 @@
-"""What was found, in transforms and units."""
+"""Write invariances as plain text, with units."""
+
+from collections.abc import Sequence
 
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli, Multiplicative
 
 
-def units(row: Invariance, value: float) -> str:
-    """Say a strength: `27°`, `0.12 of the width`, `1.4 times`."""
+def with_unit(row: Invariance, value: float) -> str:
+    """Write a strength: `27°`, `0.12 of the width`."""
     return f"{value:.3g}{'°' if row.unit == 'degrees' else f' {row.unit}'}"
 
 
-def found(row: Invariance) -> str:
-    """Say how far a transform leaves the label alone."""
-    if row.verdict == "none":
-        return "changes the label"
-    if isinstance(row.transform, Bernoulli):
-        return "leaves the label alone"
+def status(row: Invariance) -> str:
+    """Write the status: `not invariant`, `bounded`, `reached limit` or `unclear`."""
+    return row.status.replace("_", " ")
+
+
+def strength(row: Invariance) -> str:
+    """Write how far a transform may go: `±27°`, `up to 0.2 std`, `probability 0.5`."""
+    if row.status == "not_invariant":
+        return "–"
     if row.unit == "probability":
-        said = f"a probability of {row.strength:.2g}"
-    elif isinstance(row.transform, Multiplicative):
-        said = f"a factor of {row.strength:.3g} up or down"
-    else:
-        said = f"{row.transform.reach}{units(row, row.strength)}"
-    if row.verdict == "within" and row.unit == "probability":
-        return f"leaves the label alone up to {said}"
-    if row.verdict == "within":
-        return f"leaves the label alone within {said}".replace("within up to", "up to")
-    return f"leaves the label alone to at least {said}, where the search ended".replace(
-        "at least up to", "at least"
-    )
+        return f"probability {row.strength:.2g}"
+    if isinstance(row.transform, Multiplicative):
+        return f"a factor of {row.strength:.3g} up or down"
+    return f"{row.transform.reach}{with_unit(row, row.strength)}"
 
 
-def sure(row: Invariance) -> str:
-    """Say how sure that is."""
+def interval(row: Invariance) -> str:
+    """Write the interval of the strength."""
     low, high = row.interval
     if isinstance(row.transform, Bernoulli):
-        undecided = low != high
-        return "samples disagree" if undecided else "–"
-    if row.verdict == "none" or low == high:
+        return "samples disagree" if low != high else "–"
+    if row.status == "not_invariant" or low == high:
         return "–"
-    return f"{low:.3g} to {units(row, high)}"
+    return f"{low:.3g} to {with_unit(row, high)}"
 
 
-def agree(row: Invariance) -> str:
-    """Say how many seeds say the same."""
-    same, seeds = row.agree
+def agreement(row: Invariance) -> str:
+    """Write how many seeds have this status."""
+    same, seeds = row.seeds_agreeing
     return "all agree" if same == seeds else f"{same} of {seeds} agree"
 
 
-def headline(rows: tuple[Invariance, ...]) -> str:
-    """Say in one sentence which transforms leave the label alone, and which do not."""
-    kept = [row.transform.name for row in rows if row.verdict != "none"]
-    lost = [row.transform.name for row in rows if row.verdict == "none"]
-    if not kept:
-        return f"None of {len(lost)} transformations leaves the label alone."
-    said = f"{len(kept)} of {len(rows)} transformations leave the label alone"
-    if not lost:
-        return f"{said}, each within its range."
-    return f"{said}, each within its range; {listed(lost)} {'do' if len(lost) > 1 else 'does'} not."
+def headline(rows: Sequence[Invariance]) -> str:
+    """Write in one or two sentences which transforms keep the label, and which do not."""
+    others = [row.transform.name for row in rows if row.status == "not_invariant"]
+    if len(others) == len(rows):
+        return f"The label is invariant to none of {len(rows)} transforms."
+    kept = f"The label is invariant to {len(rows) - len(others)} of {len(rows)} transforms"
+    if not others:
+        return f"{kept}, each within its range."
+    return f"{kept}, each within its range. It is not invariant to {_listed(others)}."
 
 
-def listed(names: list[str]) -> str:
-    """Write names as a list in a sentence."""
+def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

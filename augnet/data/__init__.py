@@ -1,79 +1,93 @@
-"""Data of your own: whatever it is kept in, it becomes samples, labels and an account of both.
+"""Read a user's data: samples, labels, and a log of what was skipped.
 
-    folder, table, arrays, recordings ──► Collection ──► split ──► learned, tested
+    folder, table, arrays, recordings ──► Collection ──► split ──► train, test
 
-    account      what was skipped and why, what was changed
-    reading      how samples were read, so that others can be read alike
-    collection   what every reader gives
+    options      the options of reading
+    read_log     what was skipped and why, what was changed
+    input_spec   how samples are read and scaled
+    collection   what every reader returns
     folders      all files below a folder, each folder once
     images       a folder of images with one sub-folder per class
     tables       CSV or Parquet with paths and labels
     arrays       .npz, .npy, safetensors
     recordings   EDF and FIF, through MNE
-    split        what is learned from, and what is only predicted
+    split        training and test samples
 
-Nothing that is read is executed or unpickled.
+Reading never executes or unpickles anything.
 """
 
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from augnet.data.account import Account, DataError
 from augnet.data.arrays import arrays
 from augnet.data.collection import Collection
 from augnet.data.folders import walk
-from augnet.data.reading import Reading
+from augnet.data.input_spec import InputSpec
+from augnet.data.options import ReadOptions
+from augnet.data.read_log import DataError, ReadLog
 from augnet.data.recordings import is_recording, recordings
-from augnet.data.split import SHARED, Parts, split
+from augnet.data.split import Split, split
 
-__all__ = ["SHARED", "Account", "Collection", "DataError", "Parts", "Reading", "read", "split"]
+__all__ = [
+    "Collection",
+    "DataError",
+    "InputSpec",
+    "ReadLog",
+    "ReadOptions",
+    "Split",
+    "read",
+    "split",
+]
 
 ARRAYS = (".npz", ".npy", ".safetensors")
 TABLES = (".csv", ".parquet", ".pq")
+Reader: TypeAlias = Callable[[Path, ReadOptions, InputSpec | None, bool, int], Collection]
 
 
 def read(
-    path: str | Path, reading: Reading | None = None, labeled: bool = True, **how: Any
+    path: str | Path,
+    input_spec: InputSpec | None = None,
+    labeled: bool = True,
+    seed: int = 0,
+    **options: Any,
 ) -> Collection:
-    """Read whatever is there; with a `reading`, as those were that it describes.
+    """Read data of any kind; with `input_spec`, in the way it describes.
 
-    `how` are the options of the readers: most, seed, task, size, column, sfreq, channels, window.
-    Those that do not concern this kind of data are left aside if they are None or empty, and
-    refused otherwise.
+    `options` are those of `ReadOptions`. An option that this kind of data does not take is refused.
+    `seed` draws the samples if there are more than `max_samples`.
     """
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist")
-    reader, known = _reader(path)
-    options = {key: value for key, value in how.items() if value not in (None, ())}
-    for key in options:
-        if key not in known:
-            raise DataError(f"--{key} is not for {path}, which is {reader.__name__}")
-    if reading is not None and labeled is False:
-        options = {key: value for key, value in options.items() if key in ("most", "seed")}
-    found: Collection = reader(path, reading=reading, labeled=labeled, **options)
-    return found
+    given = ReadOptions(**options)
+    reader, kind, known = _reader(path)
+    for each in fields(ReadOptions):
+        if each.name not in known and getattr(given, each.name) != each.default:
+            name = each.name.replace("_", "-")
+            raise DataError(f"--{name} is not for {path}, which is read as {kind}")
+    return reader(path, given, input_spec, labeled, seed)
 
 
-def _reader(path: Path) -> tuple[Any, set[str]]:
-    """Choose by what is there: the reader, and what it can be told."""
-    common = {"most", "seed"}
+def _reader(path: Path) -> tuple[Reader, str, set[str]]:
+    """Return the reader for a path, the kind of data, and the options it takes."""
     suffix = path.suffix.lower()
-    holds = [path] if path.is_file() else walk(path, Account())
-    if any(is_recording(file) for file in holds):
-        return recordings, common | {"channels", "window"}
+    candidates = [path] if path.is_file() else walk(path, ReadLog())
+    if any(is_recording(file) for file in candidates):
+        return recordings, "recordings", {"max_samples", "channels", "window"}
     if path.is_file() and suffix in ARRAYS:
-        return arrays, common | {"task", "sfreq", "channels"}
+        return arrays, "arrays", {"max_samples", "task", "sfreq", "channels"}
     if path.is_file() and suffix not in TABLES:
         raise DataError(
-            f"{path} is none of what is read: a folder of images or recordings, "
-            f"{', '.join(TABLES)}, {', '.join(ARRAYS)}, .edf, .fif"
+            f"{path} cannot be read: expected a folder of images or recordings, or a file "
+            f"{', '.join(TABLES)}, {', '.join(ARRAYS)}, .edf or .fif"
         )
     try:
         from augnet.data.images import folder
         from augnet.data.tables import table
     except ImportError:
-        raise DataError(f"reading {path} takes Pillow: pip install 'augnet[own]'") from None
+        raise DataError(f"reading {path} needs Pillow: pip install 'augnet[own]'") from None
     if path.is_file():
-        return table, common | {"task", "size", "column"}
-    return folder, common | {"size", "task"}
+        return table, "a table", {"max_samples", "task", "size", "column"}
+    return folder, "a folder of images", {"max_samples", "task", "size"}

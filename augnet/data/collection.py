@@ -1,43 +1,41 @@
-"""What every reader gives: samples, labels, and an account of both."""
+"""What every reader returns: samples, labels, and a log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from augnet.data.account import Account, DataError
-from augnet.data.reading import Reading
+from augnet.data.input_spec import InputSpec
+from augnet.data.options import Task
+from augnet.data.read_log import DataError, ReadLog
 
-Task: TypeAlias = Literal["auto", "classes", "values"]
-MOST = 20_000
-"""Samples that are read if nobody says otherwise: what fits into memory and an afternoon."""
-MANY = 1000
+MAX_CLASSES = 1000
 """More classes than this are taken for a mistake."""
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Samples as they were read, (N, ...), bytes or floats; `reading.prepare` makes them ready."""
+    """Samples as they were read, (N, ...), bytes or floats; `input_spec.prepare` scales them."""
 
     x: Tensor
     y: Tensor | None
-    """Classes as whole numbers, or values; None where there are no labels."""
+    """Classes as integers, or values; None if there are no labels."""
     classes: tuple[str, ...]
     names: tuple[str, ...]
-    """What each sample is called: a file, or its number."""
-    reading: Reading
-    account: Account = field(default_factory=Account)
+    """The file of each sample, or its number."""
+    input_spec: InputSpec
+    log: ReadLog = field(default_factory=ReadLog)
     groups: Tensor | None = None
-    """What belongs together, such as the windows of a recording, and must not be split."""
+    """The group of each sample, such as its recording: groups are not split."""
 
     def __len__(self) -> int:
         return len(self.x)
 
     def __getitem__(self, rows: Tensor) -> "Collection":
-        """Take some of the samples."""
+        """Return some of the samples."""
         return replace(
             self,
             x=self.x[rows],
@@ -47,7 +45,7 @@ class Collection:
         )
 
     def finite(self) -> "Collection":
-        """Leave out samples with NaN or infinite numbers."""
+        """Return the samples without NaN and infinite values."""
         good = torch.ones(len(self), dtype=torch.bool)
         if self.x.is_floating_point():
             good &= self.x.isfinite().flatten(1).all(1)
@@ -56,51 +54,52 @@ class Collection:
         if bool(good.all()):
             return self
         first = self.names[int((~good).nonzero()[0])]
-        self.account.skip("NaN or infinite values", first, int((~good).sum()))
+        self.log.skip("NaN or infinite values", first, int((~good).sum()))
         if not bool(good.any()):
             raise DataError(f"all {len(self)} samples have NaN or infinite values")
         return self[good.nonzero()[:, 0]]
 
 
 def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[str, ...]]:
-    """Make numbers of labels: classes, in order, or values, which have no classes.
+    """Convert labels to numbers; return these and the names of classes (none for regression).
 
-    Numbers with a fractional part are values; whole numbers and transforms are classes.
+    With `auto`, numbers with a fractional part are for regression, and all else are classes.
     """
     array = np.asarray(labels)
     if array.dtype.kind == "O":
         array = np.asarray([str(label) for label in labels])
     if array.dtype.kind in "US":
         numbers = _numbers(array)
-        if numbers is not None and (task == "values" or (numbers % 1 != 0).any()):
+        if numbers is not None and (task == "regression" or (numbers % 1 != 0).any()):
             array = numbers
-        elif task == "values":
-            raise DataError(f"values are numbers; got {array[0]!r}")
+        elif task == "regression":
+            raise DataError(f"regression takes numbers as labels; got {array[0]!r}")
         elif numbers is not None:
             array = numbers.astype(np.int64)
     if array.ndim > 1 and array.shape[1:] == (1,):
         array = array[:, 0]
     fractions = array.dtype.kind == "f" and not (array[np.isfinite(array)] % 1 == 0).all()
-    if task == "values" or (task == "auto" and (fractions or array.ndim > 1)):
+    if task == "regression" or (task == "auto" and (fractions or array.ndim > 1)):
         return torch.as_tensor(array.astype(np.float32)), ()
     if array.ndim > 1:
         raise DataError(
-            f"a class is one label per sample; got labels of shape {array.shape}: argmax(1)?"
+            f"classification takes one label per sample; got shape {array.shape}: argmax(1)?"
         )
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
-            raise DataError("some labels are NaN: leave those samples out, or --task values")
+            raise DataError("some labels are NaN: remove those samples, or use --task regression")
         array = array.astype(np.int64)
     names, numbers = np.unique(array, return_inverse=True)
-    if len(names) > MANY:
+    if len(names) > MAX_CLASSES:
         raise DataError(
-            f"{len(names)} different labels are too many for classes: --task values for numbers?"
+            f"{len(names)} classes are too many (the limit is {MAX_CLASSES}): for numbers, use "
+            "--task regression"
         )
     return torch.as_tensor(numbers.astype(np.int64)), tuple(str(name) for name in names)
 
 
 def _numbers(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Read transforms as numbers, if all of them are."""
+    """Convert strings to numbers, if all of them are numbers."""
     try:
         numbers = texts.astype(np.float64)
     except ValueError:
@@ -108,16 +107,14 @@ def _numbers(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
-def some(y: Tensor | None, count: int, most: int, seed: int) -> Tensor:
-    """Draw at most so many rows, evenly from all classes; in their order."""
-    if count <= most:
+def draw_rows(y: Tensor | None, count: int, max_samples: int, seed: int) -> Tensor:
+    """Draw at most `max_samples` of `count` rows, evenly from all classes; in their order."""
+    if count <= max_samples:
         return torch.arange(count)
-    dice = torch.Generator().manual_seed(seed)
-    order = torch.randperm(count, generator=dice)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
     if y is not None and not y.is_floating_point() and y.dim() == 1:
-        turn = torch.empty(count, dtype=torch.long)
-        of_class = y[order].argsort(stable=True)
-        sizes = y.bincount()
-        turn[of_class] = torch.cat([torch.arange(int(size)) for size in sizes])
-        order = order[turn.argsort(stable=True)]  # each class's first, then each one's second, ...
-    return order[:most].sort().values
+        rank = torch.empty(count, dtype=torch.long)  # within the class
+        by_class = y[order].argsort(stable=True)
+        rank[by_class] = torch.cat([torch.arange(int(size)) for size in y.bincount()])
+        order = order[rank.argsort(stable=True)]
+    return order[:max_samples].sort().values

@@ -1,19 +1,19 @@
-"""Folders, however deep, and however their links run."""
+"""List the files of a folder, following links."""
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from augnet.data.account import Account
+from augnet.data.read_log import ReadLog
 
 
-def walk(path: Path, account: Account) -> Iterator[Path]:
-    """Give all files, in order, following links but never into the same folder twice."""
+def walk(path: Path, log: ReadLog) -> Iterator[Path]:
+    """Yield all files, in order, following links but never into the same folder twice."""
     seen: set[tuple[int, int]] = set()
-    for parent, folders, names in os.walk(path, followlinks=True, onerror=_refuse(account)):
+    for parent, folders, names in os.walk(path, followlinks=True, onerror=_skip_errors(log)):
         status = os.stat(parent)
         if (status.st_dev, status.st_ino) in seen:
-            account.skip("a folder that was read already: a link in a circle?", parent)
+            log.skip("a folder that was read already: a link in a circle?", parent)
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
@@ -21,8 +21,8 @@ def walk(path: Path, account: Account) -> Iterator[Path]:
         yield from (Path(parent, name) for name in sorted(names))
 
 
-def _refuse(account: Account) -> Callable[[OSError], None]:
+def _skip_errors(log: ReadLog) -> Callable[[OSError], None]:
     def skip(error: OSError) -> None:
-        account.skip("a folder that cannot be opened", error.filename)
+        log.skip("a folder that cannot be opened", error.filename)
 
     return skip

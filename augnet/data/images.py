@@ -1,9 +1,10 @@
-"""Folders of images with one sub-folder per class, and images by their paths."""
+"""Read folders of images with one sub-folder per class, and images by their paths."""
 
 import os
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,83 +12,82 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from augnet.data.account import Account, DataError
-from augnet.data.collection import MOST, Collection, Task, encode, some
+from augnet.data.collection import Collection, draw_rows, encode
 from augnet.data.folders import walk
-from augnet.data.reading import Reading
+from augnet.data.input_spec import InputSpec
+from augnet.data.options import ReadOptions
+from augnet.data.read_log import DataError, ReadLog
 
-PIXELS = 64_000_000
-"""Larger images are taken for bombs: a few bytes that fill all memory."""
-SIDE = 64
-"""Sides are at most so long, unless somebody says otherwise."""
-LOOKED_AT = 200
-"""So many images decide on the size and on gray or color."""
+MAX_PIXELS = 64_000_000
+"""Larger images are skipped: a few bytes can decompress to more than the memory."""
+MAX_SIDE = 64
+"""The longer side of images, unless --size is given."""
+HEADERS_READ = 200
+"""The number of images whose headers decide on the size and on gray or color."""
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}
-RUN_PROGRAMS = {"EPS"}
-"""Formats that Pillow hands to another program (Ghostscript): not for files of strangers."""
+UNSAFE_FORMATS = {"EPS"}
+"""Pillow passes these to another program (Ghostscript): not safe for files from others."""
 
 
 def folder(
     path: Path,
-    reading: Reading | None = None,
+    options: ReadOptions,
+    spec: InputSpec | None = None,
     labeled: bool = True,
-    size: int | None = None,
-    most: int = MOST,
     seed: int = 0,
-    task: Task = "auto",
 ) -> Collection:
-    """Read images; the first folder below `path` that a file is in is its class."""
-    account = Account()
-    found = [file for file in walk(path, account) if _wanted(file, path, labeled, account)]
+    """Read images; the class of a file is the first folder below `path` that contains it."""
+    log = ReadLog()
+    found = [file for file in walk(path, log) if _is_sample(file, path, labeled, log)]
     if not found:
         example = f"{path}/cat/1.png" if labeled else f"{path}/1.png"
-        raise DataError(f"no images in {path}: expected files such as {example}. {account}".strip())
+        raise DataError(f"no images in {path}: expected files such as {example}. {log}".strip())
     labels = [file.relative_to(path).parts[0] for file in found] if labeled else None
     if labels and set(map(str.lower, labels)) <= SPLITS:
-        raise DataError(f"{path} is split into {', '.join(sorted(set(labels)))}: give one of them")
-    return files(found, labels, path, account, reading, size, most, seed, "classes")
+        raise DataError(f"{path} is split into {', '.join(sorted(set(labels)))}: use one of them")
+    if options.task == "auto":  # folders are classes, also if their names are numbers
+        options = replace(options, task="classification")
+    return files(found, labels, path, log, options, spec, seed)
 
 
 def files(
     paths: Sequence[Path],
     labels: Sequence[object] | None,
     root: Path,
-    account: Account,
-    reading: Reading | None = None,
-    size: int | None = None,
-    most: int = MOST,
+    log: ReadLog,
+    options: ReadOptions,
+    spec: InputSpec | None = None,
     seed: int = 0,
-    task: Task = "auto",
 ) -> Collection:
-    """Read images by their paths, at most so many, evenly from all classes."""
-    y, _ = encode(labels, task) if labels is not None else (None, ())
-    rows = some(y, len(paths), most, seed).tolist()
+    """Read images by their paths, evenly from all classes."""
+    y, _ = encode(labels, options.task) if labels is not None else (None, ())
+    rows = draw_rows(y, len(paths), options.max_samples, seed).tolist()
     if len(rows) < len(paths):
-        account.note(f"{len(rows)} of {len(paths)} images were drawn (--most {most})")
+        log.note(f"{len(rows)} of {len(paths)} images were drawn (--max-samples)")
     chosen = [paths[row] for row in rows]
     with warnings.catch_warnings():
         warnings.simplefilter("error", Image.DecompressionBombWarning)
-        warnings.simplefilter("ignore", UserWarning)  # of odd tags, which do no harm
-        if reading is None:
-            reading = _look(chosen, size, account)
-        pixels, good = _load(chosen, reading, account)
+        warnings.simplefilter("ignore", UserWarning)  # about metadata that is not used
+        if spec is None:
+            spec = _choose_spec(chosen, options.size, log)
+        pixels, good = _load(chosen, spec, log)
     if not good:
-        raise DataError(f"none of {len(chosen)} images can be read: {'; '.join(account)}")
+        raise DataError(f"none of {len(chosen)} images can be read: {'; '.join(log)}")
     kept = [rows[number] for number in good]
     names = tuple(os.path.relpath(paths[row], root) for row in kept)
     classes: tuple[str, ...] = ()
     if labels is not None:
-        y, classes = encode([labels[row] for row in kept], task)
-    return Collection(torch.from_numpy(pixels), y, classes, names, reading, account)
+        y, classes = encode([labels[row] for row in kept], options.task)
+    return Collection(torch.from_numpy(pixels), y, classes, names, spec, log)
 
 
-def _wanted(file: Path, root: Path, labeled: bool, account: Account) -> bool:
+def _is_sample(file: Path, root: Path, labeled: bool, log: ReadLog) -> bool:
     if file.name.startswith(".") or file.name == "Thumbs.db":
-        account.skip("hidden files", file.name)
+        log.skip("hidden files", file.name)
     elif file.suffix.lower() not in Image.registered_extensions():
-        account.skip("not named like an image", file.name)
+        log.skip("not the name of an image", file.name)
     elif labeled and file.parent == root:
-        account.skip("not in a folder of a class", file.name)
+        log.skip("not in the folder of a class", file.name)
     else:
         return True
     return False
@@ -95,12 +95,12 @@ def _wanted(file: Path, root: Path, labeled: bool, account: Account) -> bool:
 
 def _formats() -> list[str]:
     Image.init()
-    return [name for name in Image.OPEN if name not in RUN_PROGRAMS]
+    return [name for name in Image.OPEN if name not in UNSAFE_FORMATS]
 
 
-def _look(paths: Sequence[Path], size: int | None, account: Account) -> Reading:
-    """Decide on a size and on gray or color, by the headers of some images."""
-    step = max(1, len(paths) // LOOKED_AT)
+def _choose_spec(paths: Sequence[Path], size: int | None, log: ReadLog) -> InputSpec:
+    """Choose a size, and gray or color, from the headers of some images."""
+    step = max(1, len(paths) // HEADERS_READ)
     shapes, gray = [], True
     for path in paths[::step]:
         try:
@@ -108,19 +108,19 @@ def _look(paths: Sequence[Path], size: int | None, account: Account) -> Reading:
                 shapes.append((image.height, image.width))
                 gray = gray and (image.mode in ("1", "L", "LA") or image.mode.startswith("I"))
         except _FAULTS:
-            continue  # told of when it is read
+            continue  # logged when the image is read
     if not shapes:
-        shapes = [(SIDE, SIDE)]
+        shapes = [(MAX_SIDE, MAX_SIDE)]
     height, width = (int(np.median([shape[side] for shape in shapes])) for side in (0, 1))
-    shrink = min(1.0, (size or SIDE) / max(height, width))
+    shrink = min(1.0, (size or MAX_SIDE) / max(height, width))
     if size:
         shrink = size / max(height, width)
     height, width = (max(1, round(side * shrink)) for side in (height, width))
     if set(shapes) != {(height, width)}:
         mixed = "images of mixed sizes" if len(set(shapes)) > 1 else "images"
-        account.note(f"{mixed} were resized to {height} × {width} pixels (--size changes that)")
+        log.note(f"{mixed} were resized to {height} × {width} pixels (--size changes that)")
     mode: Literal["L", "RGB"] = "L" if gray else "RGB"
-    return Reading(kind="images", shape=(1 if gray else 3, height, width), mode=mode)
+    return InputSpec(kind="images", shape=(1 if gray else 3, height, width), mode=mode)
 
 
 _FAULTS = (
@@ -130,21 +130,21 @@ _FAULTS = (
 
 
 def _load(
-    paths: Sequence[Path], reading: Reading, account: Account
+    paths: Sequence[Path], spec: InputSpec, log: ReadLog
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.uint8]], list[int]]:
-    """Read images into one array of bytes; give the numbers of those that could be read."""
-    pixels = np.empty((len(paths), *reading.shape), dtype=np.uint8)
+    """Read images into one array of bytes; return it and the indices of those that were read."""
+    pixels = np.empty((len(paths), *spec.shape), dtype=np.uint8)
     good = []
 
     def one(number: int) -> str | None:
         try:
-            pixels[number] = _pixels(paths[number], reading)
+            pixels[number] = _pixels(paths[number], spec)
         except (Image.DecompressionBombWarning, Image.DecompressionBombError):
             return "too many pixels: an image bomb?"
         except PermissionError:
             return "no permission to read"
         except UnidentifiedImageError:
-            return "not an image inside, or empty"
+            return "not an image, or empty"
         except _FAULTS:
             return "damaged"
         return None
@@ -154,23 +154,23 @@ def _load(
             if fault is None:
                 good.append(number)
             else:
-                account.skip(fault, paths[number])
+                log.skip(fault, paths[number])
     return (pixels if len(good) == len(paths) else pixels[good]), good
 
 
-def _pixels(path: Path, reading: Reading) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    _, height, width = reading.shape
+def _pixels(path: Path, spec: InputSpec) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    _, height, width = spec.shape
     with Image.open(path, formats=_formats()) as image:
-        if image.width * image.height > PIXELS:
+        if image.width * image.height > MAX_PIXELS:
             raise Image.DecompressionBombError
-        image.draft(reading.mode, (2 * width, 2 * height))  # JPEG decodes to what is needed
+        image.draft(spec.mode, (2 * width, 2 * height))  # JPEG: decode no more than needed
         upright = ImageOps.exif_transpose(image)
         if upright.mode.startswith("I") or upright.mode == "F":  # of 16 bits or more
             deep = np.asarray(upright, dtype=np.float32)
             top = 65535.0 if deep.max() > 255 else 255.0 if deep.max() > 1 else 1.0
             upright = Image.fromarray((deep * (255 / top)).clip(0, 255).astype(np.uint8))
-        upright = upright.convert(reading.mode)
+        upright = upright.convert(spec.mode)
         if upright.size != (width, height):
             upright = upright.resize((width, height), Image.Resampling.BILINEAR)
         array = np.asarray(upright, dtype=np.uint8)
-    return array[None] if reading.mode == "L" else array.transpose(2, 0, 1)
+    return array[None] if spec.mode == "L" else array.transpose(2, 0, 1)

@@ -1,57 +1,57 @@
-"""Samples to learn from, and others to say how well that went."""
+"""Split samples into training and test samples."""
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from augnet.data.account import DataError
 from augnet.data.collection import Collection
+from augnet.data.read_log import DataError
 
-TEST = 0.2
-RARE = 6
-"""Classes with fewer samples cannot be learned and tested both, and are left out."""
-LEAST = 24
-SHARED = "windows of one recording are both learned from and tested on"
-
-
-class Parts(NamedTuple):
-    """What is learned from, and what is only predicted."""
-
-    learned: Collection
-    tested: Collection
+TEST_FRACTION = 0.2
+MIN_PER_CLASS = 6
+"""Classes with fewer samples are skipped: too few for training and testing."""
+MIN_SAMPLES = 24
+SHARED_RECORDINGS = "training and test samples come from the same recordings"
 
 
-def split(whole: Collection, seed: int = 0) -> Parts:
-    """Set a fifth of the samples of each class aside; what belongs together stays together."""
+class Split(NamedTuple):
+    """Training and test samples."""
+
+    train: Collection
+    test: Collection
+
+
+def split(whole: Collection, seed: int = 0) -> Split:
+    """Use a fifth of each class as test samples; a group is not split, if that is possible."""
     if whole.y is None:
-        raise DataError("there are no labels to learn")
+        raise DataError("the data has no labels: learning needs them")
     if whole.classes:
         whole = _frequent(whole)
-    if len(whole) < LEAST:
-        raise DataError(f"{len(whole)} samples are too few to learn from: {LEAST} are the least")
-    dice = torch.Generator().manual_seed(seed)
-    tested = _by_group(whole, dice)
-    if tested is None:
-        tested = _by_class(whole, dice)
-    return Parts(whole[(~tested).nonzero()[:, 0]], whole[tested.nonzero()[:, 0]])
+    if len(whole) < MIN_SAMPLES:
+        raise DataError(f"{len(whole)} samples are too few: learning needs {MIN_SAMPLES} or more")
+    generator = torch.Generator().manual_seed(seed)
+    test = _by_group(whole, generator)
+    if test is None:
+        test = _by_class(whole, generator)
+    return Split(whole[(~test).nonzero()[:, 0]], whole[test.nonzero()[:, 0]])
 
 
 def _frequent(whole: Collection) -> Collection:
-    """Leave out classes that are too rare, and number the others anew."""
+    """Skip classes with too few samples, and renumber the others."""
     assert whole.y is not None
     counts = whole.y.bincount(minlength=len(whole.classes))
-    enough = counts >= RARE
+    enough = counts >= MIN_PER_CLASS
     for number in (~enough).nonzero()[:, 0].tolist():
         name = whole.classes[number]
-        reason = f"samples of classes with fewer than {RARE} of them"
-        whole.account.skip(reason, name, int(counts[number]))
+        reason = f"samples of classes with fewer than {MIN_PER_CLASS} samples"
+        whole.log.skip(reason, name, int(counts[number]))
     if int(enough.sum()) < 2:
         found = ", ".join(
             f"{name} ({count})" for name, count in zip(whole.classes, counts.tolist(), strict=True)
         )
         raise DataError(
-            f"learning takes at least two classes of at least {RARE} samples; there are: {found}"
+            f"learning needs at least two classes of at least {MIN_PER_CLASS} samples; got {found}"
         )
     if bool(enough.all()):
         return whole
@@ -60,34 +60,34 @@ def _frequent(whole: Collection) -> Collection:
     classes = tuple(n for n, good in zip(whole.classes, enough.tolist(), strict=True) if good)
     renumbered = (enough.cumsum(0) - 1)[kept.y]
     return Collection(
-        kept.x, renumbered, classes, kept.names, kept.reading, kept.account, kept.groups
+        kept.x, renumbered, classes, kept.names, kept.input_spec, kept.log, kept.groups
     )
 
 
-def _by_class(whole: Collection, dice: torch.Generator) -> Tensor:
-    """Take a fifth of each class, drawn evenly."""
+def _by_class(whole: Collection, generator: torch.Generator) -> Tensor:
+    """Draw a fifth of each class."""
     assert whole.y is not None
-    order = torch.randperm(len(whole), generator=dice)
+    order = torch.randperm(len(whole), generator=generator)
     if whole.classes:
         order = order[whole.y[order].argsort(stable=True)]
-    tested = torch.zeros(len(whole), dtype=torch.bool)
-    tested[order[:: round(1 / TEST)]] = True
-    return tested
+    test = torch.zeros(len(whole), dtype=torch.bool)
+    test[order[:: round(1 / TEST_FRACTION)]] = True
+    return test
 
 
-def _by_group(whole: Collection, dice: torch.Generator) -> Tensor | None:
-    """Take whole groups until a fifth is reached, if every class is on both sides then."""
+def _by_group(whole: Collection, generator: torch.Generator) -> Tensor | None:
+    """Draw whole groups up to a fifth of the samples, if all classes are left for training."""
     if whole.groups is None or whole.y is None:
         return None
-    kinds = whole.groups.unique()
+    groups = whole.groups.unique()
     for _ in range(20):
-        tested = torch.zeros(len(whole), dtype=torch.bool)
-        for group in kinds[torch.randperm(len(kinds), generator=dice)].tolist()[:-1]:
-            if int(tested.sum()) < TEST * len(whole):
-                tested |= whole.groups == group
-        learned = whole.y[~tested].bincount(minlength=len(whole.classes))
-        if bool(tested.any()) and int(learned.min()) >= RARE - 1:
-            whole.account.note("no recording is both learned from and tested on")
-            return tested
-    whole.account.note(SHARED)
+        test = torch.zeros(len(whole), dtype=torch.bool)
+        for group in groups[torch.randperm(len(groups), generator=generator)].tolist()[:-1]:
+            if int(test.sum()) < TEST_FRACTION * len(whole):
+                test |= whole.groups == group
+        counts = whole.y[~test].bincount(minlength=len(whole.classes))
+        if bool(test.any()) and int(counts.min()) >= MIN_PER_CLASS - 1:
+            whole.log.note("training and test samples come from different recordings")
+            return test
+    whole.log.note(SHARED_RECORDINGS)
     return None

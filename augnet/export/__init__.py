@@ -1,12 +1,12 @@
-"""What was learned, to take away: transforms for other libraries, or the whole model as a program.
+"""Export an augmentation as code for other libraries, or the whole model as a program.
 
-    model file ──► steps (transform, magnitude, share) ──► a line of code per transform ──► a snippet
-               ──► its dice rolled once ──► a graph with a free batch size ──► ONNX or pt2
+    model file ──► steps (transform, magnitude, weight) ──► a line of code per step ──► a snippet
+               ──► fixed params ──► a graph for any batch size ──► ONNX or pt2
 
-    steps       what is taken out of a model
-    libraries   how each library says each transform, and in what it differs
-    snippet     lines become a file
-    frozen      a model whose dice have been rolled
+    steps       the transforms of a model, with magnitudes and weights
+    libraries   the code for each transform in each library, and the differences
+    snippet     code for a library
+    frozen      a model with fixed params
     programs    that model as a file that runs without augnet
 
 A snippet needs its library and nothing else; a program needs ONNX Runtime or torch.

@@ -1,4 +1,4 @@
-"""How each library says each transform, and in what it differs from ours."""
+"""The code for each transform in each library, and how it differs from augnet."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,27 +10,27 @@ from augnet.export.steps import Step
 Line: TypeAlias = Callable[[Step], str]
 
 DIFFERENCES = {
-    "scale": "draws the factor evenly, ours its logarithm",
-    "shear_x": "draws the angle evenly, ours the shear",
-    "shear_y": "draws the angle evenly, ours the shear",
+    "scale": "draws the factor uniformly, augnet its logarithm",
+    "shear_x": "draws the angle uniformly, augnet the shear",
+    "shear_y": "draws the angle uniformly, augnet the shear",
 }
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: what to import, a line per transform, and how lines are put together."""
+    """A library: its imports, a line of code per transform, and a template for the whole."""
 
     imports: str
     lines: Mapping[str, Line]
-    whole: str
-    """How steps become one thing; `{steps}` are their lines."""
+    template: str
+    """The code of the whole augmentation; `{steps}` are the lines."""
     differences: Mapping[str, str] = field(default_factory=dict)
-    """Transforms that the library has in another way, which the snippet says."""
+    """How transforms of the library differ from augnet, for a comment in the snippet."""
     note: str = ""
 
 
 def number(value: float) -> str:
-    """Write a number in six digits."""
+    """Write a number with six digits."""
     return f"{value:.6g}"
 
 
@@ -55,7 +55,7 @@ def _affine(make: str, arguments: Callable[[float], str]) -> Line:
 
 
 def _named(make: str, argument: str = "p") -> Line:
-    """Say a coin: its probability is all there is."""
+    """Write a Bernoulli transform, which has a probability only."""
     return lambda step: f"{make}({argument}={number(step.strength)})"
 
 
@@ -94,7 +94,7 @@ KORNIA = Library(
             "K.RandomGaussianNoise", lambda s: f"mean=0.0, std={number(s)}, p=1.0"
         ),
     },
-    whole="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, H, W) in [0, 1]",
+    template="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, H, W) in [0, 1]",
     differences=DIFFERENCES,
 )
 
@@ -128,9 +128,9 @@ TORCHVISION = Library(
             "v2.GaussianNoise", lambda s: f"mean=0.0, sigma={number(s)}, clip=False"
         ),
     },
-    whole="augment = v2.Compose([\n{steps}\n])  # of one image, float in [0, 1]",
+    template="augment = v2.Compose([\n{steps}\n])  # of one image, float in [0, 1]",
     differences=DIFFERENCES,
-    note="A batch that is passed at once gets one transformation for all of it.",
+    note="All samples of a batch get the same transform: apply it to one image at a time.",
 )
 
 ALBUMENTATIONS = Library(
@@ -166,13 +166,13 @@ ALBUMENTATIONS = Library(
             "A.GaussNoise", lambda s: f"std_range=({number(s)}, {number(s)}), p=1.0"
         ),
     },
-    whole='augment = A.Compose([\n{steps}\n])  # augment(image=image)["image"]',
+    template='augment = A.Compose([\n{steps}\n])  # augment(image=image)["image"]',
     differences=DIFFERENCES,
 )
 
 
 def _jitter(name: str, strength: float) -> str:
-    """Name one range of a color jitter, and hold the others where they change nothing."""
+    """Write the ranges of a color jitter: one as given, the others without effect."""
     ranges = dict.fromkeys(("brightness", "contrast", "saturation"), "(1.0, 1.0)")
     ranges["hue"] = "(0.0, 0.0)"
     ranges[name] = _within(strength / 360) if name == "hue" else _around_one(strength)
@@ -181,9 +181,17 @@ def _jitter(name: str, strength: float) -> str:
 
 def _sensors(make: str) -> Line:
     return lambda step: (
-        f"{make}(probability=1.0, ordered_ch_names={list(getattr(step.transform, 'channels', ()))}, "
+        f"{make}(probability=1.0, ordered_ch_names={_channels(step)}, "
         f"max_degrees={number(step.strength)})"
     )
+
+
+def _channels(step: Step) -> list[str]:
+    return list(getattr(step.transform, "channels", ()))
+
+
+def _sfreq(step: Step) -> float:
+    return getattr(step.transform, "sfreq", 0.0)
 
 
 BRAINDECODE = Library(
@@ -196,13 +204,12 @@ BRAINDECODE = Library(
             lambda s: f"probability=1.0, phase_noise_magnitude={number(s / (2 * math.pi))}",
         ),
         "frequency_shift": lambda step: (
-            f"B.FrequencyShift(probability=1.0, sfreq={number(getattr(step.transform, 'sfreq', 0))}, "
+            f"B.FrequencyShift(probability=1.0, sfreq={number(_sfreq(step))}, "
             f"max_delta_freq={number(step.strength)})"
         ),
         "bandstop": lambda step: (
-            f"B.BandstopFilter(probability=1.0, sfreq={number(getattr(step.transform, 'sfreq', 0))}, "
-            f"bandwidth={number(step.strength)}, "
-            f"max_freq={number(getattr(step.transform, 'sfreq', 0) / 2)})"
+            f"B.BandstopFilter(probability=1.0, sfreq={number(_sfreq(step))}, "
+            f"bandwidth={number(step.strength)}, max_freq={number(_sfreq(step) / 2)})"
         ),
         "gaussian_noise": _affine("B.GaussianNoise", lambda s: f"probability=1.0, std={number(s)}"),
         "time_mask": _affine(
@@ -217,15 +224,15 @@ BRAINDECODE = Library(
         ),
         "channel_symmetry": lambda step: (
             f"B.ChannelsSymmetry(probability={number(step.strength)}, "
-            f"ordered_ch_names={list(getattr(step.transform, 'channels', ()))})"
+            f"ordered_ch_names={_channels(step)})"
         ),
         "sensor_rotation_x": _sensors("B.SensorsXRotation"),
         "sensor_rotation_y": _sensors("B.SensorsYRotation"),
         "sensor_rotation_z": _sensors("B.SensorsZRotation"),
     },
-    whole="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, T)",
+    template="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, T)",
     differences={
-        f"sensor-rotation-{axis}": "smooths the data a little even at 0°" for axis in "xyz"
+        f"sensor_rotation_{axis}": "smooths the data a little even at 0°" for axis in "xyz"
     },
 )
 

@@ -1,4 +1,4 @@
-"""The whole averaged model as one file that runs without augnet: ONNX, or torch's own program."""
+"""Write the whole model as one file that runs without augnet: ONNX, or a torch program."""
 
 import io
 import json
@@ -13,7 +13,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 import augnet
-from augnet.export.frozen import Frozen
+from augnet.export.frozen import FixedParamsModel
 from augnet.export.steps import steps
 from augnet.layers import AugmentationLayer, AugmentationModule
 from augnet.model import Model, ModelError
@@ -24,96 +24,96 @@ from augnet.validation import nearest
 
 PROGRAMS = ("onnx", "pt2")
 OPSET = 20
-"""The first whose GridSample and DFT are those that transforms need."""
+"""The first opset with the GridSample and DFT that transforms need."""
 TOLERANCE = 1e-3
-"""By how much ONNX Runtime may differ: in probabilities, or in parts of the spread of values."""
+"""The largest difference from ONNX Runtime: of probabilities, or of values over their std."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The bytes of a file, what they say of themselves, and what should be known about them."""
+    """The content of a file, its metadata, and notes for the user."""
 
     content: bytes
-    said: dict[str, Any]
+    metadata: dict[str, Any]
     notes: tuple[str, ...] = ()
 
 
 def program(model: Model, to: str, seed: int = 0, copies: int | None = None) -> Program:
-    """Write a model as a program, with its dice frozen (see `Frozen`) and a free batch size.
+    """Export a model as a program, with fixed params (see `FixedParamsModel`).
 
-    Its input `x` (B, ...) is in float32, samples as they are read; its output is `probabilities`
-    (B, K) or `values`. What ONNX Runtime answers is compared with what we do before anything is
-    given away.
+    Its input `x` (B, ...) is samples as they are read, in float32, in a batch of any size; its
+    output is `probabilities` (B, K) or `values`. Raise ModelError if ONNX Runtime does not give the
+    same outputs.
     """
     if to not in PROGRAMS:
         raise ValueError(f"unknown program {to!r}{nearest(to, PROGRAMS)}")
     if to == "onnx":
         _need_onnx()
-    frozen = Frozen(model, seed, copies)
-    said = {
+    fixed = FixedParamsModel(model, seed, copies)
+    metadata = {
         "augnet": augnet.__version__,
         "classes": list(model.header.classes),
         "seed": seed,
-        "copies": frozen.copies,
+        "copies": fixed.copies,
         "shape": list(model.header.shape),
-        "transforms": [step.says for layer in steps(model.net.augment) for step in layer],
+        "transforms": [step.description for layer in steps(model.net.augment) for step in layer],
     }
     notes = tuple(
-        f"{step.transform.name} is left out: it blends a sample with others, and this model answers "
-        "each for itself"
+        f"{step.transform.name} is omitted: it needs other samples of the batch, and a program "
+        "predicts each sample independently"
         for layer in steps(model.net.augment)
         for step in layer
         if isinstance(step.transform, SamplePairing)
     )
     if to == "pt2":
-        exported = _exported(frozen, model)
+        exported = _exported(fixed, model)
         file = io.BytesIO()
         with _quiet():
-            torch.export.save(exported, file, extra_files={"augnet.json": json.dumps(said)})
-        return Program(file.getvalue(), said, notes)
+            torch.export.save(exported, file, extra_files={"augnet.json": json.dumps(metadata)})
+        return Program(file.getvalue(), metadata, notes)
     try:
-        content = _onnx(_portable(frozen, model), said)
+        content = _onnx(_portable(fixed, model), metadata)
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(_reason(model, error)) from error
     x = _samples(model)
-    worst = _difference(content, frozen, x)
+    worst = _difference(content, fixed, x)
     if worst > TOLERANCE:
         raise ModelError(
-            f"ONNX Runtime answers otherwise than augnet does, by up to {worst:.2g}: nothing was "
-            f"written. {_reason(model)}"
+            f"the outputs of ONNX Runtime differ from those of augnet by up to {worst:.2g}: "
+            f"nothing was written. {_reason(model)}"
         )
-    told = f"ONNX Runtime gives the same answers, to {worst:.1g}, for {len(x)} made-up samples"
-    return Program(content, said, (*notes, told))
+    checked = f"ONNX Runtime gives the same outputs, to {worst:.1g}, for {len(x)} random samples"
+    return Program(content, metadata, (*notes, checked))
 
 
-def _exported(frozen: Frozen, model: Model) -> torch.export.ExportedProgram:
-    """Trace the model; a batch of three stands for one of any size."""
+def _exported(fixed: FixedParamsModel, model: Model) -> torch.export.ExportedProgram:
+    """Trace the model for any batch size, on a batch of three."""
     batch = {"x": {0: torch.export.Dim("batch", min=1)}}
     try:
         with _quiet(), torch.no_grad():
-            made = torch.export.export(frozen, (_samples(model, 3),), dynamic_shapes=batch)
-    except Exception as error:  # of many kinds, all of them about the same
+            made = torch.export.export(fixed, (_samples(model, 3),), dynamic_shapes=batch)
+    except Exception as error:  # torch documents no list of them
         raise ModelError(
             f"this trunk cannot be exported by torch ({type(error).__name__}: {_first(error)}): "
             "its forward must not depend on values or on the size of the batch"
         ) from error
     for part in made.graph_module.modules():
         for node in getattr(getattr(part, "graph", None), "nodes", ()):
-            node.meta.pop("stack_trace", None)  # the paths of this machine are nobody's business
+            node.meta.pop("stack_trace", None)  # it has paths of this machine
     return made
 
 
-def _portable(frozen: Frozen, model: Model) -> torch.export.ExportedProgram:
+def _portable(fixed: FixedParamsModel, model: Model) -> torch.export.ExportedProgram:
     """Trace the model for a runtime that is not torch."""
     with as_products(), torch.no_grad():
-        frozen(_samples(model, 1))  # matrices are made now, not in the graph
-        return _exported(frozen, model)
+        fixed(_samples(model, 1))  # computes matrices before tracing
+        return _exported(fixed, model)
 
 
-def _onnx(exported: torch.export.ExportedProgram, said: dict[str, Any]) -> bytes:
-    name = "probabilities" if said["classes"] else "values"
+def _onnx(exported: torch.export.ExportedProgram, metadata: dict[str, Any]) -> bytes:
+    name = "probabilities" if metadata["classes"] else "values"
     with _quiet(), torch.no_grad():
         made = torch.onnx.export(
             exported, dynamo=True, verbose=False, opset_version=OPSET, output_names=[name]
@@ -121,8 +121,8 @@ def _onnx(exported: torch.export.ExportedProgram, said: dict[str, Any]) -> bytes
     assert made is not None
     proto = made.model_proto
     for node in (*proto.graph.node, *(n for f in proto.functions for n in f.node)):
-        del node.metadata_props[:]  # of torch's insides
-    for key, value in said.items():
+        del node.metadata_props[:]  # internals of torch
+    for key, value in metadata.items():
         entry = proto.metadata_props.add()
         entry.key = key
         entry.value = value if isinstance(value, str) else json.dumps(value)
@@ -130,38 +130,38 @@ def _onnx(exported: torch.export.ExportedProgram, said: dict[str, Any]) -> bytes
     return proto.SerializeToString()
 
 
-def _difference(content: bytes, frozen: Frozen, x: Tensor) -> float:
-    """Say by how much ONNX Runtime's answers differ from ours, at most."""
+def _difference(content: bytes, fixed: FixedParamsModel, x: Tensor) -> float:
+    """Return the largest difference between the outputs of ONNX Runtime and ours."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     with torch.no_grad():
-        ours = frozen(x)
+        ours = fixed(x)
     theirs = torch.from_numpy(session.run(None, {"x": x.numpy()})[0])
-    scale = 1.0 if frozen.classes else max(ours.std().item(), 1e-12)
+    scale = 1.0 if fixed.classes else max(ours.std().item(), 1e-12)
     return (ours - theirs).abs().max().item() / scale
 
 
 def _samples(model: Model, count: int = 8) -> Tensor:
-    """Make up samples as they may be read."""
+    """Draw random samples in the range of the data."""
     draw = torch.rand if len(model.header.shape) == 3 else torch.randn
     x = draw(count, *model.header.shape, generator=Generator().manual_seed(0))
-    reading = model.header.reading
-    if reading is None:
+    spec = model.header.input_spec
+    if spec is None:
         return x
-    around = (-1, *(1,) * (x.dim() - 2))
-    center, scale = (torch.tensor(v).reshape(around) for v in (reading.center, reading.scale))
+    shape = (-1, *(1,) * (x.dim() - 2))
+    center, scale = (torch.tensor(v).reshape(shape) for v in (spec.center, spec.scale))
     return x * scale + center
 
 
 def _reason(model: Model, error: Exception | None = None) -> str:
-    """Find out which transforms cannot be written in ONNX, by trying each alone."""
-    guilty = [transform.name for transform in _transforms(model) if not _writable(transform, model)]
-    if guilty:
-        said = f"ONNX cannot express {', '.join(guilty)}: learn without, or use --to pt2"
+    """Return which transforms cannot be exported to ONNX, by trying each alone."""
+    failing = [each.name for each in _transforms(model) if not _exportable(each, model)]
+    if failing:
+        reason = f"ONNX cannot express {', '.join(failing)}: learn without, or use --to pt2"
     else:
-        said = f"the trunk {model.header.trunk} cannot be written in ONNX: use --to pt2"
-    return said if error is None else f"{said} ({type(error).__name__}: {_first(error)})"
+        reason = f"the trunk {model.header.trunk} cannot be exported to ONNX: use --to pt2"
+    return reason if error is None else f"{reason} ({type(error).__name__}: {_first(error)})"
 
 
 def _transforms(model: Model) -> list[Transform]:
@@ -170,17 +170,17 @@ def _transforms(model: Model) -> list[Transform]:
     return list(dict.fromkeys(transform for layer in layers for transform in layer.transforms))
 
 
-def _writable(transform: Transform, model: Model) -> bool:
-    """Try a transform alone, with a trunk that gives the view itself."""
+def _exportable(transform: Transform, model: Model) -> bool:
+    """Return whether a transform can be exported alone, with a trunk that returns its input."""
     augment = AugmentationModule([AugmentationLayer(transform)])
     net = AugNet(augment, nn.Flatten(), "values", copies=2).eval()
-    header = model.header.model_copy(update={"classes": (), "reading": None})
+    header = model.header.model_copy(update={"classes": (), "input_spec": None})
     alone = replace(model, net=net, header=header)
-    frozen, x = Frozen(alone), _samples(alone)
+    fixed, x = FixedParamsModel(alone), _samples(alone)
     try:
-        content = _onnx(_portable(frozen, alone), {"classes": []})
-        return _difference(content, frozen, x) < TOLERANCE
-    except Exception:  # exporters and runtimes raise what they like; that they do is the answer
+        content = _onnx(_portable(fixed, alone), {"classes": []})
+        return _difference(content, fixed, x) < TOLERANCE
+    except Exception:  # exporters and runtimes document no list of errors
         return False
 
 
@@ -191,13 +191,13 @@ def _need_onnx() -> None:
         import onnxscript  # noqa: F401
     except ImportError as error:
         raise ModelError(
-            f"ONNX takes packages that are not here ({error}): pip install 'augnet[onnx]'"
+            f"ONNX needs packages that are not installed ({error}): pip install 'augnet[onnx]'"
         ) from None
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the exporters' notes to themselves, which are about their own insides."""
+    """Silence the messages of exporters, which are about their internals."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -24,11 +24,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from augnet.learn.inputs import Trunk
-from augnet.learn.learner import Learning
-from augnet.learn.result import Found, Invariance, Row, Verdict
+from augnet.learn.learner import Learner
+from augnet.learn.result import Invariance, InvarianceResult, Row, Status
 from augnet.transforms import TransformSpec
 
-__all__ = ["Found", "Invariance", "Learning", "Verdict", "learn"]
+__all__ = ["InvarianceResult", "Invariance", "Learner", "Status", "learn"]
 
 
 def learn(
@@ -43,7 +43,7 @@ def learn(
     seeds: int = 1,
     progress: bool | Callable[[Row], object] = False,
     **shared: Any,
-) -> Found:
+) -> InvarianceResult:
     """Find for each transform how far it may go before the label can no longer be told.
 
     `x` is a float tensor or array (N, ...), `y` whole numbers (classes) or floats (values).
@@ -67,12 +67,12 @@ def learn(
     >>> x = 2.0 * y[:, None] - 1 + 0.1 * torch.randn(64, 2, generator=torch.manual_seed(0))
     >>> found = learn(x, y, ["sign_flip", {"name": "gaussian_noise", "limit": 0.2}], budget=60)
     >>> print(found)
-    sign_flip: none
-    gaussian_noise: at least 0.2 std (0.2 to 0.2)
+    sign_flip: not invariant
+    gaussian_noise: reached limit, 0.2 std (0.2 to 0.2)
     >>> found.net(x).argmax(1).equal(y)
     True
     """
-    learning = Learning(
+    learning = Learner(
         x,
         y,
         transforms,
@@ -86,7 +86,7 @@ def learn(
     tell = _teller(progress)
     for row in learning:
         tell(row)
-    return learning.found
+    return learning.result
 
 
 def _teller(progress: bool | Callable[[Row], object]) -> Callable[[Row], object]:

@@ -42,7 +42,7 @@ class Composition:
         generator: Generator,
     ) -> None:
         self.data, self.generator = data, generator
-        kept = [row for row in rows if row.verdict != "none"]
+        kept = [row for row in rows if row.status != "not_invariant"]
         self.transforms = [row.transform for row in kept]
         self.ranges = [magnitude(row) for row in kept]
         layers = [AugmentationLayer(row.transform, magnitude=1.0) for row in kept]

@@ -13,17 +13,17 @@ from augnet.learn import inputs
 from augnet.learn.compose import Composition
 from augnet.learn.inputs import Trunk
 from augnet.learn.ranges import PART, Profile
-from augnet.learn.result import Found, Invariance, Row
+from augnet.learn.result import Invariance, InvarianceResult, Row
 from augnet.learn.seeds import joined
 from augnet.learn.selective import SelectiveLayers
 from augnet.transforms import TransformSpec
 
 
-class Learning:
-    """Iterate over the rows of the history; then ask for what was `found`.
+class Learner:
+    """Iterate over the rows of the history; then read the `result`.
 
     The arguments are those of `learn`. Between two rows `state_dict` holds all there is: another
-    Learning with the same arguments that loads it goes on to the same result.
+    Learner with the same arguments that loads it goes on to the same result.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Learning:
             self.trunk = inputs.trunk(trunk, self.data)
         self.profile = Profile(self.data, self.transforms, self.trunk, self.dice)
         self.others: list[list[Invariance]] = []  # what other seeds found
-        self.other: Learning | None = None  # the seed that is at work
-        self._with: Callable[[int], Learning] = lambda seed: Learning(
+        self.other: Learner | None = None  # the seed that is at work
+        self._with: Callable[[int], Learner] = lambda seed: Learner(
             x, y, self.transforms, trunk=trunk, budget=self.epochs, seed=seed
         )
 
@@ -83,13 +83,13 @@ class Learning:
             yield row
 
     @property
-    def found(self) -> Found:
+    def result(self) -> InvarianceResult:
         """What was found, once there are no more rows."""
         if self.built is None or not self.history or self.history[-1]["done"] < 1:
             raise RuntimeError("nothing is found before all rows are there: list(learning)")
         selective = isinstance(self.built, SelectiveLayers)
         rows = self.built.selected() if selective else self.answers  # type: ignore[union-attr]
-        return Found(tuple(rows), self.built.net.eval(), list(self.history))
+        return InvarianceResult(tuple(rows), self.built.net.eval(), list(self.history))
 
     def _rows(self) -> Iterator[Row]:
         if self.built is None:
@@ -183,8 +183,8 @@ class Learning:
     def _read(self, answers: Iterable[tuple[Any, ...]]) -> list[Invariance]:
         """Make answers of plain values; there may be none yet."""
         return [
-            Invariance(transform, verdict, strength, interval, agree=agree)
-            for transform, (verdict, strength, interval, agree) in zip(
+            Invariance(transform, status, strength, interval, seeds_agreeing=agree)
+            for transform, (status, strength, interval, agree) in zip(
                 self.transforms, answers, strict=False
             )
         ]
@@ -200,4 +200,4 @@ class Learning:
 
 
 def _plain(answers: Iterable[Invariance]) -> list[tuple[Any, ...]]:
-    return [(a.verdict, a.strength, a.interval, a.agree) for a in answers]
+    return [(a.status, a.strength, a.interval, a.seeds_agreeing) for a in answers]

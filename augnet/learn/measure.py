@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from augnet.learn.curve import Readings
 from augnet.learn.inputs import Data
-from augnet.learn.result import Invariance, Verdict
+from augnet.learn.result import Invariance, Status
 from augnet.learn.strengths import dose, ladders
 from augnet.transforms import Bernoulli, Signed, Transform
 from augnet.transforms.base import full_precision
@@ -239,10 +239,10 @@ class Meter:
         low, high = (
             kept.to(x).quantile(x.new_tensor([0.05, 0.95]), interpolation="nearest").tolist()
         )
-        verdict: Verdict = "at least" if kept[0] else "none"
+        status: Status = "reached_limit" if kept[0] else "not_invariant"
         return Invariance(
             transform,
-            verdict,
+            status,
             transform.limit * float(kept[0]),
             (transform.limit * low, transform.limit * high),
         )
@@ -274,18 +274,18 @@ class Meter:
         found = min(1.0, places[0].item())
         spread = places[1:].std().item()
         half = ((1.645 * spread) ** 2 + (SLACK * found) ** 2) ** 0.5
-        verdict: Verdict = "within"
+        status: Status = "bounded"
         if found > NEAR and found + half >= 1:  # nothing says that the range ends before the limit
-            verdict, found = "at least", 1.0
+            status, found = "reached_limit", 1.0
         elif onset < ROOM * self._lost(transform, x, y, before):
-            verdict, found = "none", 0.0
+            status, found = "not_invariant", 0.0
         low, high = max(0.0, found - half), min(1.0, found + half)
-        if verdict == "at least":
+        if status == "reached_limit":
             low, high = min(1.0, places.quantile(0.05).item()), 1.0
         nothing = float(transform.strength(0.0))
         ends = (float(transform.strength(low)), float(transform.strength(high)))
         return Invariance(
-            transform, verdict, float(transform.strength(found)) if found else nothing, ends
+            transform, status, float(transform.strength(found)) if found else nothing, ends
         )
 
     def _lost(self, transform: Transform, x: Tensor, y: Tensor, before: Before) -> float:

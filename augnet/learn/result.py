@@ -1,4 +1,4 @@
-"""What was found."""
+"""The result of `learn`: one invariance per transform, and a network."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -6,26 +6,27 @@ from typing import Any, Literal, TypeAlias
 from augnet.net import AugNet
 from augnet.transforms import Bernoulli, Transform
 
-Verdict: TypeAlias = Literal["none", "within", "at least"]
+Status: TypeAlias = Literal["not_invariant", "bounded", "reached_limit", "unclear"]
 Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Invariance:
-    """How far a transform leaves the label alone.
+    """How far a transform may go before the label is lost.
 
-    `none`: it does not; `within`: up to `strength`; `at least`: up to its limit, where the search
-    ended. `interval` holds the strength with a confidence of 90 %.
+    `not_invariant`: not at all; `bounded`: up to `strength`; `reached_limit`: up to the limit of
+    the transform, where the search ended; `unclear` is reserved. `interval` contains the strength
+    with a confidence of 90 %.
     """
 
     transform: Transform
-    verdict: Verdict
+    status: Status
     strength: float
     interval: tuple[float, float]
     weight: float | None = None
     """In selective layers: the weight of the transform in its layer."""
-    agree: tuple[int, int] = (1, 1)
-    """How many seeds say so, of how many."""
+    seeds_agreeing: tuple[int, int] = (1, 1)
+    """How many seeds have this status, of how many."""
 
     @property
     def unit(self) -> str:
@@ -33,24 +34,23 @@ class Invariance:
         return self.transform.unit
 
     def __str__(self) -> str:
+        status = self.status.replace("_", " ")
         weight = "" if self.weight is None else f" (weight {self.weight:.2f})"
-        if self.agree[1] > 1:
-            weight += f", {self.agree[0]} of {self.agree[1]} seeds"
-        if self.verdict == "none":
-            return f"{self.transform.name}: none{weight}"
+        if self.seeds_agreeing[1] > 1:
+            weight += f", {self.seeds_agreeing[0]} of {self.seeds_agreeing[1]} seeds"
+        if self.status == "not_invariant":
+            return f"{self.transform.name}: {status}{weight}"
         low, high = (f"{end:.3g}" for end in self.interval)
+        strength = f"{self.transform.reach}{self.strength:.3g} {self.unit}"
         if self.unit == "probability":
-            said = f"with probability {self.strength:.2f}"
-            if not isinstance(self.transform, Bernoulli):
-                said = f"probability {self.strength:.2f} ({low} to {high})"
-            return f"{self.transform.name}: {self.verdict} {said}{weight}"
-        said = f"{self.transform.reach}{self.strength:.3g} {self.unit} ({low} to {high})"
-        return f"{self.transform.name}: {self.verdict} {said}{weight}"
+            strength = f"probability {self.strength:.2f}"
+        interval = "" if isinstance(self.transform, Bernoulli) else f" ({low} to {high})"
+        return f"{self.transform.name}: {status}, {strength}{interval}{weight}"
 
 
 @dataclass(frozen=True)
-class Found:
-    """What `learn` found: an invariance per transform, and a network that has them built in."""
+class InvarianceResult:
+    """One invariance per transform, and a network that has them built in."""
 
     invariances: tuple[Invariance, ...]
     net: AugNet
@@ -60,7 +60,7 @@ class Found:
         return "\n".join(map(str, self.invariances))
 
     def __getitem__(self, name: str) -> Invariance:
-        """Give the invariance of a transform by its name."""
+        """Return the invariance of a transform by its name."""
         for row in self.invariances:
             if row.transform.name == name:
                 return row

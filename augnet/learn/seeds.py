@@ -19,14 +19,20 @@ def joined(findings: Sequence[Sequence[Invariance]]) -> list[Invariance]:
 
 
 def _join(rows: Sequence[Invariance]) -> Invariance:
-    kept = [row for row in rows if row.verdict != "none"]
-    said = kept if 2 * len(kept) > len(rows) else [row for row in rows if row.verdict == "none"]
+    kept = [row for row in rows if row.status != "not_invariant"]
+    said = (
+        kept
+        if 2 * len(kept) > len(rows)
+        else [row for row in rows if row.status == "not_invariant"]
+    )
     agree = (len(said), len(rows))
     if said is not kept:
-        return replace(said[0], agree=agree)
-    reached = [row for row in kept if row.verdict == "at least"]
+        return replace(said[0], seeds_agreeing=agree)
+    reached = [row for row in kept if row.status == "reached_limit"]
     ends = (min(row.interval[0] for row in kept), max(row.interval[1] for row in kept))
     if 2 * len(reached) > len(kept):
-        return replace(reached[0], interval=ends, agree=agree)
+        return replace(reached[0], interval=ends, seeds_agreeing=agree)
     strength = median(row.strength for row in kept)
-    return replace(kept[0], verdict="within", strength=strength, interval=ends, agree=agree)
+    return replace(
+        kept[0], status="bounded", strength=strength, interval=ends, seeds_agreeing=agree
+    )

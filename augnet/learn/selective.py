@@ -45,7 +45,7 @@ class SelectiveLayers:
         layers = [AugmentationLayer(*some, temperature=0.5) for some in transforms]
         self.augment = AugmentationModule(layers).to(data.x.device, data.x.dtype)
         for layer, mine in zip(self.augment, self.rows, strict=True):
-            ranges = [magnitude(row)[0] if row.verdict != "none" else 0.0 for row in mine]
+            ranges = [magnitude(row)[0] if row.status != "not_invariant" else 0.0 for row in mine]
             with torch.no_grad():
                 layer.raw_magnitudes.copy_(torch.tensor(ranges))
             layer.raw_magnitudes.requires_grad_(False)

@@ -1,9 +1,8 @@
-"""A learned network as a file: what it does, what was found, and how its samples were read.
+"""Save a learned network as one file, with its invariances and how its samples are read.
 
-net, answers, reading ──► header (JSON) + tensors ──► one safetensors file, and back
+net, invariances, input_spec ──► header (JSON) + tensors ──► one safetensors file, and back
 
-header   all of a model but its tensors, with a version
-trunks   trunks by name
+header   everything about a model but its tensors
 file     reading and writing, and every reason to refuse a file
 """
 
@@ -15,71 +14,91 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from augnet import files
 from augnet.aggregate import AGGREGATES
 from augnet.learn.inputs import Scaled
 from augnet.learn.result import Invariance
 from augnet.model import file
 from augnet.model.file import ModelError, read_header
-from augnet.model.header import Answer, Header, Net, augment_of, layers_of
+from augnet.model.header import Header, InvarianceRecord, Net, build_augment, describe_layers
 from augnet.net import AugNet, Prediction
 from augnet.trunks.named import TRUNKS
 
-__all__ = ["Header", "Model", "ModelError", "load", "load_augment", "read_header", "save"]
+__all__ = [
+    "Header",
+    "Model",
+    "ModelError",
+    "load",
+    "load_augment",
+    "read_header",
+    "save",
+    "to_bytes",
+]
 
 
 @dataclass(frozen=True)
 class Model:
-    """A network, and all that a file says of it."""
+    """A network and its description."""
 
     net: AugNet
     header: Header
 
     @classmethod
-    def of(cls, net: AugNet, shape: tuple[int, ...], trunk: str = "small", **said: Any) -> "Model":
-        """Describe a network for samples of a shape; `said` are other fields of `Header`.
+    def of(
+        cls, net: AugNet, shape: tuple[int, ...], trunk: str = "small", **fields: Any
+    ) -> "Model":
+        """Describe a network for samples of a shape; `fields` are other fields of `Header`.
 
-        `answers` may be given as `learn` gives them.
+        `invariances` may be those of `learn`.
         """
-        answers = said.pop("answers", ())
+        invariances = fields.pop("invariances", ())
         name = net.meaning
         if AGGREGATES.get(name) is not net.aggregate:
-            raise TypeError(f"a model file holds aggregates by name: {', '.join(AGGREGATES)}")
+            raise TypeError(
+                f"a model file stores the name of an aggregate: {', '.join(AGGREGATES)}"
+            )
         if isinstance(net.trunk, Scaled):
-            said["values"] = tuple(net.trunk.mean.shape)
+            fields["values"] = tuple(net.trunk.mean.shape)
         header = Header(
             trunk=trunk,
             shape=shape,
-            layers=layers_of(net.augment),
+            layers=describe_layers(net.augment),
             net=Net(aggregate=name, copies=net.copies, sampling=net.sampling),
-            answers=tuple(Answer.of(a) if isinstance(a, Invariance) else a for a in answers),
-            **said,
+            invariances=tuple(
+                InvarianceRecord.of(row) if isinstance(row, Invariance) else row
+                for row in invariances
+            ),
+            **fields,
         )
         return cls(net, header)
 
     @property
     def invariances(self) -> tuple[Invariance, ...]:
-        """What was found, per transform."""
-        return tuple(answer.build() for answer in self.header.answers)
+        """One invariance per transform."""
+        return tuple(row.build() for row in self.header.invariances)
 
     def prepare(self, x: Tensor) -> Tensor:
-        """Bring samples, as they are read, to the numbers that the network takes."""
-        return x.float() if self.header.reading is None else self.header.reading.prepare(x)
+        """Scale samples, as they are read, for the network."""
+        return x.float() if self.header.input_spec is None else self.header.input_spec.prepare(x)
 
     @torch.no_grad()
     def outputs(self, x: Tensor, seed: int = 0, batch: int = 256) -> Tensor:
-        """Give scores or values of samples as they were read.
+        """Return the logits or values of samples as they are read.
 
-        Each batch has dice of its own, so that the answer to a sample does not depend on what comes
-        after its batch.
+        Each batch has its own generator, so that the outputs for a sample do not depend on later
+        batches.
         """
-        return torch.cat([self.net(part, dice) for part, dice in self._batches(x, seed, batch)])
+        return torch.cat(
+            [self.net(part, generator) for part, generator in self._batches(x, seed, batch)]
+        )
 
     def predict(
         self, x: Tensor, tolerance: float = 0.05, seed: int = 0, batch: int = 256
     ) -> Prediction:
-        """Give the same with no more copies of a sample than its answer takes."""
+        """Return the same, with more copies only for samples whose prediction is not settled."""
         parts = [
-            self.net.predict(part, tolerance, dice) for part, dice in self._batches(x, seed, batch)
+            self.net.predict(part, tolerance, generator)
+            for part, generator in self._batches(x, seed, batch)
         ]
         return Prediction(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
@@ -90,58 +109,68 @@ class Model:
 
 
 def save(model: Model, path: str | Path) -> Path:
-    """Write a model to one file, in one piece."""
-    return file.write(Path(path), model.header, model.net.state_dict())
+    """Write a model to one file, atomically."""
+    return files.write(Path(path), to_bytes(model))
+
+
+def to_bytes(model: Model) -> bytes:
+    """Return the content of the file of a model."""
+    return file.to_bytes(model.header, model.net.state_dict())
 
 
 def load(path: str | Path, trunk: nn.Module | None = None) -> Model:
     """Read a model; `path` may be the directory that `augnet learn` wrote.
 
-    Nothing in the file is executed. A trunk that is not one of augnet's own has to be given.
+    Nothing in the file is executed. A trunk that is not one of augnet's has to be passed.
     """
     path = Path(path)
     header, tensors = file.read(path)
     if trunk is None and header.trunk not in TRUNKS:
         raise ModelError(
-            f"{path} has the trunk {header.trunk!r}, which a file may not import: give it "
-            "yourself, as trunk=... in Python or --trunk on the command line"
+            f"{path} has the trunk {header.trunk!r}, which a file may not import: pass it "
+            "as trunk=... in Python or --trunk on the command line"
         )
     if bool(header.classes) == (header.values is not None):
-        raise ModelError(f"{path} is damaged: it predicts neither classes nor values, or both")
+        raise ModelError(f"{path} is damaged: it has neither classes nor values, or both")
     try:
         net = _build(header, trunk)
     except (TypeError, ValueError, KeyError) as error:
         raise ModelError(
-            f"{path} cannot be built here: {error}. Transforms of your own are to be registered, by "
-            "importing their module, before the file is read"
+            f"{path} cannot be built: {error}. Register transforms of your own, by importing their "
+            "module, before the file is read"
         ) from None
     file.fill(net, tensors, path)
     return Model(net.eval(), header)
 
 
 def load_augment(path: str | Path) -> Any:
-    """Read the augmentation alone, whatever the trunk: layers, or the identity."""
+    """Read the augmentation only, for any trunk: an AugmentationModule, or the identity."""
     path = Path(path)
     header, tensors = file.read(path)
     try:
-        augment = augment_of(header.layers)
+        augment = build_augment(header.layers)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{path} has transforms that are not known here: {error}") from None
+        raise ModelError(f"{path} has unknown transforms: {error}") from None
     if isinstance(augment, nn.Module):
-        mine = {k.removeprefix("augment."): v for k, v in tensors.items() if "augment." in k[:8]}
-        file.fill(augment, mine, path)
+        prefix = "augment."
+        own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+        file.fill(augment, own, path)
         augment.eval()
     return augment
 
 
 def _build(header: Header, trunk: nn.Module | None) -> AugNet:
-    if trunk is None:  # without memory: a damaged shape costs nothing
+    if trunk is None:  # on the meta device, as a damaged shape may need any amount of memory
         outputs = len(header.classes) or max(1, torch.Size(header.values or ()).numel())
         with torch.device("meta"):
             trunk = TRUNKS[header.trunk](header.shape, outputs)
     if header.values is not None and not isinstance(trunk, Scaled):
         trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
-    how = header.net
+    options = header.net
     return AugNet(
-        augment_of(header.layers), trunk, how.aggregate, how.copies, sampling=how.sampling
+        build_augment(header.layers),
+        trunk,
+        options.aggregate,
+        options.copies,
+        sampling=options.sampling,
     )

@@ -1,4 +1,4 @@
-"""A model file: safetensors, whose metadata is a header in JSON. Reading it executes nothing."""
+"""Read and write model files: safetensors with a header in JSON. Reading executes nothing."""
 
 import json
 from pathlib import Path
@@ -7,34 +7,33 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
+from safetensors.torch import save as serialize
 from torch import Tensor
 
 import augnet
-from augnet import files
 from augnet.model.header import SCHEMA, Header
 
 KEY = "augnet"
 
 
 class ModelError(ValueError):
-    """A file that is not, or no longer, a model which can be loaded here."""
+    """A file that cannot be loaded as a model."""
 
 
-def write(path: Path, header: Header, tensors: dict[str, Tensor]) -> Path:
-    """Write a model in one piece."""
+def to_bytes(header: Header, tensors: dict[str, Tensor]) -> bytes:
+    """Return the content of a model file."""
     plain = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
     metadata = {KEY: header.model_dump_json(), "format": "pt"}
-    return files.write(path, to_bytes(plain, metadata))
+    return serialize(plain, metadata)
 
 
 def read_header(path: Path) -> Header:
-    """Read what a file says of itself, and none of its tensors."""
+    """Read the header of a model file, without its tensors."""
     return _open(path, with_tensors=False)[0]
 
 
 def read(path: Path) -> tuple[Header, dict[str, Tensor]]:
-    """Read a model."""
+    """Read the header and the tensors of a model file."""
     return _open(path, with_tensors=True)
 
 
@@ -51,22 +50,26 @@ def _open(path: Path, with_tensors: bool) -> tuple[Header, dict[str, Tensor]]:
             return header, {key: file.get_tensor(key) for key in file.keys() if with_tensors}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise ModelError(
-            f"{path} is truncated, or no safetensors file at all ({error}): copy it again"
+            f"{path} is truncated, or not a safetensors file ({error}): copy it again"
         ) from None
 
 
 def _header(path: Path, text: str | None) -> Header:
     if text is None:
-        raise ModelError(f"{path} holds tensors but no augnet model: augnet.model.save writes one")
+        raise ModelError(
+            f"{path} contains tensors but no augnet model: augnet.model.save writes one"
+        )
     try:
         found = json.loads(text)
         schema = found["schema_version"]
     except (ValueError, TypeError, KeyError):
-        raise ModelError(f"{path} is damaged: its header is no table with a version") from None
-    if not isinstance(schema, int) or schema > SCHEMA:
+        raise ModelError(f"{path} is damaged: its header has no schema_version") from None
+    if schema != SCHEMA:
+        older = isinstance(schema, int) and schema < SCHEMA
         raise ModelError(
-            f"{path} was written by augnet {found.get('augnet')} in format {schema}; this is "
-            f"augnet {augnet.__version__}, which reads formats up to {SCHEMA}: upgrade augnet"
+            f"{path} was made by {'an older' if older else 'a newer'} version of augnet "
+            f"({found.get('augnet')}), schema {schema}; augnet {augnet.__version__} reads schema "
+            f"{SCHEMA}: {'run augnet learn again' if older else 'upgrade augnet'}"
         )
     try:
         return Header(**found)
@@ -77,10 +80,10 @@ def _header(path: Path, text: str | None) -> Header:
 
 
 def fill(module: torch.nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
-    """Put tensors into a module that was made from the header, and insist that they are its own."""
+    """Load tensors into a module; raise ModelError unless names and shapes are the same."""
     expected: dict[str, Any] = module.state_dict()
     missing, unknown = sorted(expected.keys() - tensors.keys()), sorted(tensors.keys() - expected)
-    shaped = [
+    misshapen = [
         f"{key} is {tuple(tensors[key].shape)} instead of {tuple(expected[key].shape)}"
         for key in sorted(expected.keys() & tensors.keys())
         if tensors[key].shape != expected[key].shape
@@ -88,11 +91,12 @@ def fill(module: torch.nn.Module, tensors: dict[str, Tensor], path: Path) -> Non
     faults = [
         *(f"{key} is missing" for key in missing),
         *(f"{key} is unknown" for key in unknown),
-        *shaped,
+        *misshapen,
     ]
     if faults:
         more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
         raise ModelError(
-            f"{path} has other tensors than its trunk and transforms need: {'; '.join(faults[:3])}{more}"
+            f"{path} has other tensors than its trunk and transforms need: "
+            f"{'; '.join(faults[:3])}{more}"
         )
     module.load_state_dict(tensors, assign=True)

@@ -1,4 +1,4 @@
-"""What a model file says about its tensors, in JSON."""
+"""The header of a model file, in JSON: everything but the tensors."""
 
 from dataclasses import fields
 from typing import Any, Literal
@@ -6,24 +6,24 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 import augnet
-from augnet.data.reading import Finite, Reading, Size
+from augnet.data.input_spec import Finite, InputSpec, Size
 from augnet.layers import AugmentationLayer, AugmentationModule, identity
 from augnet.layers.layer import Mixing
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, Status
 from augnet.transforms import Transform, build_transforms
 
-SCHEMA = 1
-"""Grows when older versions can no longer read what newer ones write."""
+SCHEMA = 2
+"""The version of the format. Files of other versions are refused."""
 
 
-class Table(BaseModel):
-    """A table whose keys are all known."""
+class StrictModel(BaseModel):
+    """A part of the header; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Layer(Table):
-    """A layer's transforms, as tables, and how it chooses among them; what it learned is in tensors."""
+class Layer(StrictModel):
+    """The transforms of a layer and its options; weights and magnitudes are tensors of the file."""
 
     transforms: tuple[dict[str, JsonValue], ...]
     temperature: Finite = 1.0
@@ -32,16 +32,16 @@ class Layer(Table):
 
     @classmethod
     def of(cls, layer: AugmentationLayer) -> "Layer":
-        """Describe a layer."""
+        """Return the description of a layer."""
         return cls(
-            transforms=tuple(table(transform) for transform in layer.transforms),
+            transforms=tuple(to_spec(transform) for transform in layer.transforms),
             temperature=layer.temperature,
             tolerance=layer.tolerance,
             mixing=layer.mixing,
         )
 
     def build(self) -> AugmentationLayer:
-        """Make the layer; its weights and magnitudes are those of every new one."""
+        """Build the layer, with initial weights and magnitudes."""
         return AugmentationLayer(
             *build_transforms(self.transforms),
             temperature=self.temperature,
@@ -50,70 +50,70 @@ class Layer(Table):
         )
 
 
-class Answer(Table):
-    """What was found about one transform."""
+class InvarianceRecord(StrictModel):
+    """One `Invariance`, in JSON."""
 
     transform: dict[str, JsonValue]
-    verdict: Literal["none", "within", "at least"]
+    status: Status
     strength: Finite
     interval: tuple[Finite, Finite]
     weight: Finite | None = None
-    agree: tuple[int, int] = (1, 1)
-    """How many seeds say so, of how many."""
+    seeds_agreeing: tuple[int, int] = (1, 1)
+    """How many seeds have this status, of how many."""
 
     @classmethod
-    def of(cls, row: Invariance) -> "Answer":
-        """Describe an invariance."""
+    def of(cls, row: Invariance) -> "InvarianceRecord":
+        """Return the record of an invariance."""
         return cls(
-            transform=table(row.transform),
-            verdict=row.verdict,
+            transform=to_spec(row.transform),
+            status=row.status,
             strength=row.strength,
             interval=row.interval,
             weight=row.weight,
-            agree=row.agree,
+            seeds_agreeing=row.seeds_agreeing,
         )
 
     def build(self) -> Invariance:
-        """Make the invariance."""
+        """Build the invariance."""
         (transform,) = build_transforms(self.transform)
         return Invariance(
-            transform, self.verdict, self.strength, self.interval, self.weight, self.agree
+            transform, self.status, self.strength, self.interval, self.weight, self.seeds_agreeing
         )
 
 
-class Net(Table):
-    """How predictions for copies become one."""
+class Net(StrictModel):
+    """How many copies are predicted, and how their predictions are aggregated."""
 
     aggregate: str
     copies: Size
     sampling: Literal["independent", "stratified"] = "independent"
 
 
-class Header(Table):
-    """All of a model but its tensors."""
+class Header(StrictModel):
+    """Everything about a model but its tensors."""
 
     schema_version: int = SCHEMA
     augnet: str = augnet.__version__
     trunk: str
-    """A name of `augnet.trunks.named`, or a module:Class, which is never imported unasked."""
+    """A name of `augnet.trunks`, or a module:Class, which is not imported when the file is read."""
     shape: tuple[Size, ...]
-    """Of one sample, as the network takes it."""
+    """The shape of one sample."""
     classes: tuple[str, ...] = ()
-    """Their names, in the order of the network's outputs; none for values."""
+    """The names of the classes, in the order of the outputs; none for regression."""
     values: tuple[Size, ...] | None = None
-    """The shape of one target, where it is values."""
+    """The shape of one target; None for classification."""
     layers: tuple[Layer, ...]
     net: Net
-    reading: Reading | None = None
-    answers: tuple[Answer, ...] = ()
+    input_spec: InputSpec | None = None
+    invariances: tuple[InvarianceRecord, ...] = ()
     settings: dict[str, JsonValue] = {}
-    """How it was learned, for who reads it later."""
-    measured: dict[str, JsonValue] = {}
-    """How well it does on samples that it was not learned from."""
+    """The settings of the command that made the model."""
+    evaluation: dict[str, JsonValue] = {}
+    """Scores on test samples."""
 
 
-def table(transform: Transform) -> dict[str, Any]:
-    """Write a transform as the table that `transforms` reads."""
+def to_spec(transform: Transform) -> dict[str, Any]:
+    """Return the spec of a transform, which `build_transforms` reads."""
     given = {
         field.name: getattr(transform, field.name) for field in fields(transform) if field.init
     }
@@ -124,18 +124,18 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def augment_of(layers: tuple[Layer, ...]) -> Any:
-    """Make the augmentation; with no layers, the identity."""
+def build_augment(layers: tuple[Layer, ...]) -> Any:
+    """Build the augmentation; without layers, the identity."""
     return AugmentationModule(layer.build() for layer in layers) if layers else identity
 
 
-def layers_of(augment: Any) -> tuple[Layer, ...]:
-    """Describe an augmentation that a file can hold."""
+def describe_layers(augment: Any) -> tuple[Layer, ...]:
+    """Return the description of an augmentation; raise TypeError if a file cannot store it."""
     if augment is identity:
         return ()
     if isinstance(augment, AugmentationModule):
         return tuple(Layer.of(layer) for layer in augment)
     raise TypeError(
-        "a model file holds augmentation layers, or none (identity); this net augments by "
-        f"{type(augment).__name__}: save its state_dict() yourself"
+        "a model file stores an AugmentationModule, or the identity; this net has "
+        f"{type(augment).__name__}: save its state_dict() instead"
     )

@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from augnet.app.commands.screen import console, one_clear_line
+from augnet.app.commands.screen import console, report_errors
 from augnet.paper import config
 from augnet.paper.config import Config, ConfigError, Experiment
 from augnet.paper.launch import (
@@ -74,7 +74,7 @@ def run(
     Under torchrun, all of its processes share each run.
     """
     interrupted = "The same command resumes after the last epoch."
-    with one_clear_line(ConfigError, DirectoryError, interrupted=interrupted):
+    with report_errors(ConfigError, DirectoryError, interrupted=interrupted):
         experiment = config.read(name)
         changes = dict(map(config.parse_change, set or []))
         configs = [
@@ -127,13 +127,14 @@ def search(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where search directories go.")] = Path("searches"),
 ) -> None:
-    """Search a policy for an experiment, retraining now and then; searches by trials resume."""
+    """Search a policy for an experiment, and retrain with it. What was killed resumes."""
     from augnet.paper.search import SEARCHES
-    from augnet.paper.search.directory import SearchDirectory, resumes
+    from augnet.paper.search.directory import SearchDirectory, uses_trials
     from augnet.paper.search.trials import SearchError
 
-    goes_on = "goes on from the last trial" if resumes(method) else "begins this search again"
-    with one_clear_line(ConfigError, SearchError, interrupted=f"The same command {goes_on}."):
+    last = "trial" if uses_trials(method) else "point"
+    resumes = f"The same command goes on from the last {last}."
+    with report_errors(ConfigError, DirectoryError, SearchError, interrupted=resumes):
         experiment = config.read(name)
         if method not in SEARCHES and method not in experiment.variants:
             known = (*SEARCHES, *experiment.variants)
@@ -162,7 +163,7 @@ def report(
     """Write a page, figures and a table for each experiment in some run directories."""
     from augnet.paper.report import directories, find, searches, write
 
-    with one_clear_line(ConfigError, DirectoryError):
+    with report_errors(ConfigError, DirectoryError):
         searched = searches.find(runs)
         has_runs = not searched or directories.find(runs, "run")
         pages = searches.write(searched, out)

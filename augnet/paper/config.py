@@ -1,7 +1,7 @@
-"""Experiments as data: what a TOML file may say, and how variants change it.
+"""Read experiments from TOML files, and resolve their variants and protocols to configs.
 
 A file in `experiments/` holds our settings; `[protocols.*]` and `[variants.*]` hold only what
-differs. `resolve` merges them, with `--set` on top, into a `Config` in which nothing is implied.
+differs. `resolve` merges them, and `--set` on top, into a complete `Config`.
 """
 
 import tomllib
@@ -26,13 +26,13 @@ EXPERIMENTS = resources.files("augnet.paper") / "experiments"
 
 
 class Section(BaseModel):
-    """A table whose keys are all known."""
+    """A table that refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Named(BaseModel):
-    """A thing of a registry, by name, and the arguments that it takes."""
+    """The name of an entry of a registry, and its arguments."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -40,12 +40,12 @@ class Named(BaseModel):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """All that was said but the name."""
+        """All keys but the name."""
         return dict(self.model_extra or {})
 
 
 class Net(Section):
-    """How predictions for several copies become one."""
+    """How the predictions for several copies are aggregated."""
 
     aggregate: str = "logits"
     copies: int = Field(default=20, ge=1)
@@ -75,7 +75,7 @@ class Regularization(Section):
 
 
 class Training(Section):
-    """How everything is trained together; what is said of the augmentation is for it alone."""
+    """How a net is trained; `augment_*` are for the parameters of the augmentation only."""
 
     epochs: int = Field(ge=1)
     batch_size: int = Field(ge=1)
@@ -90,36 +90,34 @@ class Training(Section):
     shuffle: bool = True
     patience: int | None = Field(default=None, ge=1)
     metric: Literal["accuracy", "balanced_accuracy"] = "accuracy"
-    balanced: bool = False  # samples of rare classes weigh more, so that all classes weigh alike
+    balanced: bool = False  # weigh samples so that all classes have the same weight in the loss
 
 
 class Measure(Section):
-    """What is measured when a run is over: invariance to a transform at its limit (eq. 4)."""
+    """Measure the invariance to a transform at its limit at the end of a run (eq. 4)."""
 
     transform: str | dict[str, Any]
     copies: list[int] = Field(min_length=1)
 
 
 class Scores(Section):
-    """How a net is scored (`augnet.paper.score`): the views in each epoch, and more when it is over."""
+    """How a net is scored (`augnet.paper.score`), after each epoch and at the end of a run."""
 
     views: Literal["net", "plain", "own"] = "net"
-    invariance: list[
-        str | dict[str, Any]
-    ] = []  # transforms, after each epoch, on some test samples
-    samples: int = Field(default=500, ge=2)
-    copies: list[Annotated[int, Field(ge=1)]] = []  # own views, when a run is over; and plain
+    invariance: list[str | dict[str, Any]] = []  # to these transforms, after each epoch
+    samples: int = Field(default=500, ge=2)  # test samples on which invariance is measured
+    copies: list[Annotated[int, Field(ge=1)]] = []  # numbers of own views, at the end
 
 
 class Searches(Section):
-    """What `augnet paper search` is given: transforms besides those of the layers, and options by search."""
+    """Settings of `augnet paper search`: more transforms than those of the layers, and options."""
 
     more: list[str | dict[str, Any]] = []  # for searches that need no gradients
     options: dict[str, dict[str, Any]] = {}
 
 
 class Config(Section):
-    """One run, except for its seed: all that decides what comes out."""
+    """All settings of a run but its seed."""
 
     experiment: str
     variant: str
@@ -133,21 +131,21 @@ class Config(Section):
     measure: Measure | None = None
     scores: Scores = Scores()
     search: Searches = Searches()
-    sweep: dict[str, Any] = {}  # the point of a grid at which this run is, if it is part of one
+    sweep: dict[str, Any] = {}  # the swept settings and their values, if it is part of a sweep
 
 
 class Other(Section):
-    """The same quantity elsewhere: of other variants, place by place, or with other copies."""
+    """Compare with other variants, one for each variant of the claim, or other copies."""
 
     variants: list[str] | None = None
     copies: int | None = None
 
 
 class Claim(Section):
-    """One thing that the paper says, and what each seed must show for it.
+    """A claim of the paper, and the criterion that each run must meet.
 
-    `quantity` says what is read off a run (`report.quantities` says how), and exactly one
-    criterion what it must be, in every seed of every one of the variants.
+    `quantity` is read from a run by `report.quantities`. Exactly one criterion says what it must
+    be, for every seed of every one of the variants.
     """
 
     says: str
@@ -160,7 +158,7 @@ class Claim(Section):
     ]  # fmt: skip
     transform: str | None = None
     copies: int | None = None
-    # The criteria, of which there is one; the last two compare with the same quantity elsewhere.
+    # The criteria, exactly one of them; the last two compare with the same quantity of other runs.
     equals: str | None = None
     at_least: float | None = None
     at_most: float | None = None
@@ -171,11 +169,11 @@ class Claim(Section):
     tolerance: float | None = Field(default=None, ge=0)  # relative
 
     @model_validator(mode="after")
-    def _is_one_question(self) -> "Claim":
+    def _has_one_criterion(self) -> "Claim":
         criteria = ("equals", "at_least", "at_most", "near", "away_from", "close_to", "above")
         given = [name for name in criteria if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"a claim has one of {', '.join(criteria)}; this one has {given}")
+            raise ValueError(f"a claim takes one of {', '.join(criteria)}; got {given}")
         tolerant = given[0] in ("near", "away_from", "close_to")
         if tolerant != (self.tolerance is not None):
             raise ValueError(f"{given[0]} {'needs a' if tolerant else 'takes no'} tolerance")
@@ -183,20 +181,20 @@ class Claim(Section):
                   "copies": ("accuracy", "invariance", "own-accuracy", "time")}  # fmt: skip
         for key, quantities in needed.items():
             if (self.quantity in quantities) != (getattr(self, key) is not None):
-                raise ValueError(f"{key} is for {', '.join(quantities)}, and these need it")
+                raise ValueError(f"{key} is required for {', '.join(quantities)}, and for no other")
         others = self.other.variants if self.other else None
         if others is not None and len(others) != len(self.variants):
-            raise ValueError(f"{given[0]}.variants has one for each of {self.variants}")
+            raise ValueError(f"{given[0]}.variants takes one for each of {self.variants}")
         return self
 
     @property
     def other(self) -> Other | None:
-        """What the quantity is compared with, if not with a number."""
+        """The runs to compare with, if the criterion is not a number."""
         return self.above or self.close_to
 
 
 class Expect(Section):
-    """What the paper found: the transform that matters and its strength, and all that it claims."""
+    """Results of the paper: the true transform, its strength, and all claims."""
 
     transform: str | None = None
     strength: float | None = None
@@ -205,7 +203,7 @@ class Expect(Section):
 
 
 class Experiment(Section):
-    """A file of `experiments/`: a figure of the paper, its variants, and what it claims."""
+    """A file of `experiments/`: settings, protocols, variants, and claims of the paper."""
 
     title: str
     section: str
@@ -224,31 +222,31 @@ class Experiment(Section):
     expect: Expect = Expect()
 
     @model_validator(mode="after")
-    def _claims_are_about_its_variants(self) -> "Experiment":
+    def _claims_name_its_variants(self) -> "Experiment":
         for claim in self.expect.claims:
             others = (claim.other.variants if claim.other else None) or []
             for variant in (*claim.variants, *others):
                 if variant not in self.variants:
                     hint = nearest(variant, self.variants)
-                    raise ValueError(f"{claim.says!r} is about an unknown {variant!r}{hint}")
+                    raise ValueError(f"{claim.says!r} has an unknown variant {variant!r}{hint}")
         return self
 
     def explained(self, protocols: Iterable[str]) -> dict[str, str]:
-        """Say what each of some protocols is, part by part, where the file does."""
+        """Return the descriptions of protocols, by the parts of combined ones."""
         parts = dict.fromkeys(part for each in protocols for part in each.split("+"))
         said = {part: self.protocols.get(part, {}).get("says") for part in parts}
         return {part: says for part, says in said.items() if says}
 
     @property
     def base(self) -> dict[str, Any]:
-        """What all variants share."""
+        """The settings that all variants share."""
         shared = ("data", "augment", "trunk", "net", "regularizer", "train", "measure", "scores",
                   "search")  # fmt: skip
         return {key: getattr(self, key) for key in shared}
 
 
 class ConfigError(ValueError):
-    """Something that a user wrote cannot be meant; the message says what and what could be."""
+    """A setting is wrong; the message says what came, what was expected and the likely fix."""
 
 
 def names() -> list[str]:
@@ -258,7 +256,7 @@ def names() -> list[str]:
 
 
 def read(name: str) -> Experiment:
-    """Read an experiment of ours by name."""
+    """Read an experiment by name."""
     if name not in names():
         raise ConfigError(f"unknown experiment {name!r}{nearest(name, names())}")
     return parse((EXPERIMENTS / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
@@ -285,8 +283,8 @@ def resolve(
 ) -> Config:
     """Merge an experiment's settings, protocol, variant and the user's changes into a config.
 
-    Protocols can be combined, such as `paper+small`: each changes what those before it left. A
-    `sweep` is the point of a grid: changes too, which the config remembers as such.
+    Protocols can be combined, such as `paper+small`: each changes the result of those before it.
+    A `sweep` holds the values of swept settings; they are changes that the config lists.
     """
     if variant not in experiment.variants:
         raise ConfigError(
@@ -316,7 +314,7 @@ def resolve(
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Change tables key by key; a table that names another thing replaces the whole."""
+    """Merge tables key by key; a table with another `name` replaces the whole table."""
     merged = dict(base)
     for key, value in changes.items():
         old = merged.get(key)
@@ -328,13 +326,13 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def nested(key: str, value: Any) -> dict[str, Any]:
-    """Turn `train.lr`, 0.1 into {"train": {"lr": 0.1}}."""
+    """Return {"train": {"lr": 0.1}} for `train.lr` and 0.1."""
     first, _, rest = key.partition(".")
     return {first: nested(rest, value) if rest else value}
 
 
 def parse_change(text: str) -> tuple[str, Any]:
-    """Read `key=value` from the command line; the value is TOML, or else a plain string."""
+    """Parse `key=value` of the command line; the value is TOML, or else a plain string."""
     key, separator, value = text.partition("=")
     if not (separator and key.strip()):
         raise ConfigError(f"--set takes key=value, such as train.epochs=10; got {text!r}")
@@ -342,7 +340,7 @@ def parse_change(text: str) -> tuple[str, Any]:
 
 
 def parse_sweep(texts: Iterable[str]) -> list[dict[str, Any]]:
-    """Read `key=a,b,c` from the command line, any number of them: the points of the grid."""
+    """Parse `key=a,b,c` of the command line, any number of them, to the points of a grid."""
     axes: dict[str, list[Any]] = {}
     for text in texts:
         key, separator, values = text.partition("=")
@@ -365,25 +363,25 @@ def _parse_value(text: str) -> Any:
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Say in one line what is wrong, and for an unknown key which one is nearest."""
-    # A key that is unknown is more telling than one that is missing for it.
+    """Explain a mistake in one line; suggest the nearest key for an unknown one."""
+    # An unknown key is often the reason why another one is missing.
     problem = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     path = [str(part) for part in problem["loc"]]
     where = ".".join(path)
     if problem["type"] == "missing":
         return f"{where} is missing"
-    if problem["type"] == "value_error":  # one of our own, which says what came
+    if problem["type"] == "value_error":  # raised by a validator of this module
         return ": ".join(filter(None, (where, str(problem["ctx"]["error"]))))
     if problem["type"] != "extra_forbidden":
         return f"{where}: {problem['msg']}; got {problem['input']!r}"
     for part in problem["loc"][:-1]:
-        if isinstance(part, str):  # a number is a place in a list, whose model is the list's
+        if isinstance(part, str):  # a number is an index of a list, which has the same model
             model = _model_in(model.model_fields[part].annotation) or model
     return f"unknown key {where!r}{nearest(path[-1], model.model_fields)}"
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Find the model in what a field may hold: itself, a list of it, or it or nothing."""
+    """Find the model in an annotation: itself, a list of it, or an optional one."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(_model_in, get_args(annotation))), None)

@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 
 from augnet.__main__ import app
 from augnet.app import wording
-from augnet.app.examine import examine, score
+from augnet.app.evaluate import evaluate, score
 from augnet.app.job import Job
-from augnet.app.settings import Settings, layers_of
+from augnet.app.settings import Settings, read_layers
 from augnet.data import DataError, split
 from augnet.data import read as read_data
 from augnet.learn.result import Invariance
 from augnet.model import load
+from augnet.training import DirectoryError
 from augnet.transforms import AmplitudeScale, ChannelDropout, Rotate, SignFlip
 
 
@@ -30,13 +31,13 @@ def augnet(*arguments):
 
 def images(root, count=20):
     """Write bright and dark squares."""
-    dice = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for name, level in (("bright", 220), ("dark", 40)):
         (root / name).mkdir(parents=True)
         for number in range(count):
             pixels = np.zeros((12, 12), dtype=np.uint8)
-            row, column = dice.integers(1, 6, 2)
-            pixels[row : row + 5, column : column + 5] = level + dice.integers(-9, 9)
+            row, column = generator.integers(1, 6, 2)
+            pixels[row : row + 5, column : column + 5] = level + generator.integers(-9, 9)
             Image.fromarray(pixels).save(root / name / f"{number}.png")
     return root
 
@@ -53,18 +54,18 @@ def learned(tmp_path_factory):
 
 def test_a_folder_becomes_a_directory(learned):
     _, out, done = learned
-    names = sorted(file.name for file in out.iterdir())
+    names = sorted(file.name for file in out.iterdir() if not file.name.startswith(".lock"))
     assert names == [
-        "history.jsonl", "index.html", "invariances.json", "model.safetensors", "settings.json",
+        "history.jsonl", "index.html", "invariances.json", "manifest.json", "model.safetensors",
     ]  # fmt: skip
     found = json.loads((out / "invariances.json").read_text())
     assert [row["name"] for row in found["invariances"]] == ["horizontal_flip", "rotate", "invert"]
-    assert found["schema"] == 1
-    assert found["measured"]["samples"] == 8
+    assert found["schema"] == 2
+    assert found["evaluation"]["samples"] == 8
     assert "horizontal_flip" in done.stdout
     assert "accuracy" in done.stdout
     page = (out / "index.html").read_text()
-    for part in ("<svg", "What was found", "confusion", "How it was learned", "augnet learn"):
+    for part in ("<svg", "Invariances", "confusion", "Training", "augnet learn"):
         assert part in page
     assert "http://" not in page.replace("http://www.w3.org", "").replace(
         "http://purl.org", ""
@@ -79,21 +80,22 @@ def test_what_is_finished_is_shown_again_and_other_settings_are_refused(learned)
     assert (out / "model.safetensors").read_bytes() == before
     refused = augnet("learn", data, "--seed", 1, "--out", out)
     assert refused.exit_code == 2
-    assert "choose another --out" in refused.output
+    assert "seed (0 there, 1 now)" in refused.output
+    assert "Choose another --out" in refused.output
     refused = augnet("learn", data, "--out", data)
-    assert "choose another --out" in refused.output
+    assert "Choose another --out" in refused.output
 
 
 def test_a_model_predicts(learned, tmp_path):
     data, out, _ = learned
-    told = augnet("predict", out, data)
-    assert told.exit_code == 0, told.output
-    rows = list(csv.DictReader(io.StringIO(told.stdout)))
+    predicted = augnet("predict", out, data)
+    assert predicted.exit_code == 0, predicted.output
+    rows = list(csv.DictReader(io.StringIO(predicted.stdout)))
     assert len(rows) == 40
     assert set(rows[0]) == {"sample", "predicted", "p(bright)", "p(dark)"}
     assert sum(row["sample"].startswith(row["predicted"]) for row in rows) > 30
     assert all(abs(float(r["p(bright)"]) + float(r["p(dark)"]) - 1) < 1e-4 for r in rows)
-    assert augnet("predict", out, data).stdout == told.stdout
+    assert augnet("predict", out, data).stdout == predicted.stdout
     arrow = pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "p.parquet"
     assert augnet("predict", out, data, "--out", file, "--copies", 2).exit_code == 0
@@ -105,31 +107,31 @@ def test_a_model_predicts(learned, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("out", "said"), [("p.xlsx", ".csv or .parquet"), ("no/p.csv", "make it first")]
+    ("out", "message"), [("p.xlsx", ".csv or .parquet"), ("no/p.csv", "create it")]
 )
-def test_predictions_that_cannot_be_written_are_not_made(out, said, tmp_path):
+def test_predictions_that_cannot_be_written_are_not_made(out, message, tmp_path):
     refused = augnet("predict", "no-model", "no-data", "--out", tmp_path / out)
     assert refused.exit_code == 2
-    assert said in refused.output  # before anybody asks for the model
+    assert message in refused.output  # before anybody asks for the model
 
 
 def test_a_model_is_inspected_and_exported(learned, tmp_path):
     _, out, _ = learned
-    said = augnet("inspect", out)
-    assert said.exit_code == 0, said.output
+    shown = augnet("inspect", out)
+    assert shown.exit_code == 0, shown.output
     for part in ("bright, dark", "small", "horizontal_flip", "images (1, 12, 12)"):
-        assert part in said.output
+        assert part in shown.output
     made = augnet("export", out, "--to", "kornia")
     assert made.exit_code == 0, made.output
     assert "K." in made.stdout
     assert augnet("export", out, "--to", "policy", "--out", tmp_path / "p.json").exit_code == 0
-    assert json.loads((tmp_path / "p.json").read_text())["schema"] == 1
+    assert json.loads((tmp_path / "p.json").read_text())["schema"] == 2
     assert augnet("export", out, "--to", "nothing").exit_code == 2
 
 
 def vectors(path, values=False, size=60):
-    dice = np.random.default_rng(0)
-    x = dice.normal(size=(size, 3))
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(size, 3))
     y = x[:, 0] ** 2 + 0.01 if values else (np.abs(x[:, 0]) > 0.7).astype(int)
     np.savez(path, x=x, y=y)
     return path
@@ -147,8 +149,8 @@ def test_values_are_learned(tmp_path):
 
 
 def test_signals_layers_and_a_trunk_of_ones_own(tmp_path, monkeypatch):
-    dice = np.random.default_rng(0)
-    np.savez(tmp_path / "d.npz", x=dice.normal(size=(40, 2, 64)), y=np.arange(40) % 2)
+    generator = np.random.default_rng(0)
+    np.savez(tmp_path / "d.npz", x=generator.normal(size=(40, 2, 64)), y=np.arange(40) % 2)
     (tmp_path / "layers.toml").write_text(
         'layers = [["time_reverse", {name = "frequency_shift", limit = 2}]]'
     )
@@ -166,44 +168,106 @@ def test_signals_layers_and_a_trunk_of_ones_own(tmp_path, monkeypatch):
     assert augnet("inspect", tmp_path / "o").exit_code == 0
     refused = augnet("predict", tmp_path / "o", tmp_path / "d.npz")
     assert "--trunk on the command line" in refused.output
-    told = augnet("predict", tmp_path / "o", tmp_path / "d.npz", "--trunk", "mine:net")
-    assert told.exit_code == 0, told.output
+    predicted = augnet("predict", tmp_path / "o", tmp_path / "d.npz", "--trunk", "mine:net")
+    assert predicted.exit_code == 0, predicted.output
 
 
 def job(tmp_path, out="o", seeds=1):
     transforms = ("sign_flip", "gaussian_noise")
-    settings = Settings(
-        data=str(tmp_path / "d.npz"), transforms=transforms, budget="5", seeds=seeds
-    )
-    return Job(settings, tmp_path / out)
+    settings = Settings.of(str(tmp_path / "d.npz"), transforms=transforms, budget="5", seeds=seeds)
+    made = Job(settings, tmp_path / out)
+    made.read()
+    return made
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_a_job_that_is_left_goes_on_to_the_same_end(tmp_path, seeds):
     vectors(tmp_path / "d.npz")
-    whole = job(tmp_path, "whole", seeds)
-    rows = list(whole)
-    whole.finish()
-    first = job(tmp_path, seeds=seeds)
-    taken = iter(first)
+    with job(tmp_path, "whole", seeds).open() as whole:
+        rows = list(whole)
+        whole.finish()
     left = len(rows)
-    for row in taken:
-        left -= 1
-        if row["epoch"] == 3 and row.get("seed", 0) == seeds - 1:
-            taken.close()
-            break
-    assert (tmp_path / "o" / "state.pt").exists()
-    second = job(tmp_path, seeds=seeds)
-    second.read()
-    assert len(list(second)) == left
-    second.finish()
-    assert not (tmp_path / "o" / "state.pt").exists()
+    with job(tmp_path, seeds=seeds).open() as first:
+        taken = iter(first)
+        for row in taken:
+            left -= 1
+            if row["epoch"] == 3 and row.get("seed", 0) == seeds - 1:
+                taken.close()
+                break
+    state = tmp_path / "o" / "state.pt"
+    saved = state.read_bytes()
+    state.write_bytes(b"nonsense")
+    with (
+        pytest.raises(DirectoryError, match=r"state\.pt is damaged"),
+        job(tmp_path, seeds=seeds).open(),
+    ):
+        pass
+    state.write_bytes(saved)
+    with job(tmp_path, seeds=seeds).open() as second:
+        assert len(list(second)) == left
+        second.finish()
+    assert not state.exists()
     for name in ("invariances.json", "history.jsonl"):
         assert (tmp_path / "o" / name).read_text() == (tmp_path / "whole" / name).read_text()
-    (tmp_path / "o" / "state.pt").write_bytes(b"nonsense")
-    (tmp_path / "o" / "index.html").unlink()
-    with pytest.raises(DataError, match="remove it to begin anew"):
-        job(tmp_path, seeds=seeds).begin()
+
+
+def finished_job(tmp_path):
+    vectors(tmp_path / "d.npz")
+    with job(tmp_path).open() as made:
+        list(made)
+        made.finish()
+    return tmp_path / "o"
+
+
+def test_a_finished_directory_is_refused_if_the_data_changed(tmp_path):
+    out = finished_job(tmp_path)
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    arguments = (tmp_path / "d.npz", "--transforms", "sign_flip,gaussian_noise", "--budget", 5)
+    assert augnet("learn", *arguments, "--out", out).exit_code == 0
+    vectors(tmp_path / "d.npz", size=61)
+    refused = augnet("learn", *arguments, "--out", out)
+    assert refused.exit_code == 2
+    assert "the data changed" in refused.output
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+
+
+def test_other_names_of_classes_are_other_data(tmp_path):
+    images(tmp_path / "d", 15)
+    job = Job(Settings.of(str(tmp_path / "d")), tmp_path / "o")
+    job.read()
+    (tmp_path / "d" / "dark").rename(tmp_path / "d" / "dim")
+    renamed = Job(Settings.of(str(tmp_path / "d")), tmp_path / "o")
+    assert renamed.read().train.y.equal(job.split.train.y)
+    assert renamed.fingerprint != job.fingerprint
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "index.html", "history.jsonl"])
+def test_damaged_files_of_a_finished_directory_are_refused_by_name(tmp_path, name):
+    file = finished_job(tmp_path) / name
+    file.write_bytes(file.read_bytes()[:-1])
+    with job(tmp_path).open() as again, pytest.raises(DirectoryError, match=f"{name} is damaged"):
+        assert again.finished
+    file.unlink()  # as the message says
+    with job(tmp_path).open() as again:
+        assert not again.finished
+        list(again)
+        again.finish()
+        assert again.finished
+
+
+def test_a_directory_of_an_older_version_is_refused_by_name(tmp_path):
+    vectors(tmp_path / "d.npz")
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "settings.json").write_text("{}")
+    refused = augnet("learn", tmp_path / "d.npz", "--out", tmp_path / "o")
+    assert refused.exit_code == 2
+    assert "an older version of augnet made it (it has settings.json" in refused.output
+
+
+def test_a_directory_that_another_process_writes_is_refused(tmp_path):
+    vectors(tmp_path / "d.npz")
+    with job(tmp_path).open(), pytest.raises(DirectoryError, match="in use"), job(tmp_path).open():
+        pass
 
 
 def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path, monkeypatch):
@@ -225,27 +289,27 @@ def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path, monkeypatch)
     arguments = ("learn", data, "--transforms", "sign_flip", "--budget", 5, "--out", out)
     left = augnet(*arguments)
     assert left.exit_code == 130, left.output
-    assert "the same command goes on from there" in left.output
+    assert "the same command resumes it" in left.output
     assert (out / "state.pt").exists()
     monkeypatch.setattr(Job, "__iter__", save)
     done = augnet(*arguments)
     assert done.exit_code == 0, done.output
-    assert "Going on from" in done.output
+    assert "Resuming at" in done.output
 
 
-def test_seeds_are_joined_and_said(tmp_path):
+def test_seeds_are_joined_and_shown(tmp_path):
     data, out = vectors(tmp_path / "d.npz"), tmp_path / "o"
     transforms = ("--transforms", "sign_flip,gaussian_noise", "--budget", 3)
     done = augnet("learn", data, *transforms, "--seeds", 3, "--out", out)
     assert done.exit_code == 0, done.output
     assert "agree" in done.stdout
     found = json.loads((out / "invariances.json").read_text())["invariances"]
-    assert {row["agree"][1] for row in found} == {3}
+    assert {row["seeds_agreeing"][1] for row in found} == {3}
     page = (out / "index.html").read_text()
     assert "3 seeds" in page
     assert "--seeds 3" in page
-    assert [answer.agree for answer in load(out).header.answers] == [
-        tuple(r["agree"]) for r in found
+    assert [record.seeds_agreeing for record in load(out).header.invariances] == [
+        tuple(row["seeds_agreeing"]) for row in found
     ]
     assert "agree" in augnet("inspect", out).output
 
@@ -259,7 +323,7 @@ def test_what_pip_is_to_install_is_not_taken_for_markup(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nowhere"], "does not exist"),
         (["d.npz", "--budget", "soon"], "a time, such as '90s'"),
@@ -270,52 +334,57 @@ def test_what_pip_is_to_install_is_not_taken_for_markup(tmp_path, monkeypatch):
         (["d.npz", "--trunk", "no_such:Net"], "cannot be imported"),
         (["d.npz", "--trunk", "resnet18"], "resnet18 takes images"),
         (["d.npz", "--size", "32"], "--size is not for"),
-        (["d.npz", "--layers", "bad.toml"], "no file of layers"),
+        (["d.npz", "--layers", "bad.toml"], "has no layers"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line_and_leaves_nothing(
-    tmp_path, monkeypatch, arguments, said
+    tmp_path, monkeypatch, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
     vectors(tmp_path / "d.npz")
     (tmp_path / "bad.toml").write_text("transforms = 3")
     refused = augnet("learn", *arguments)
     assert refused.exit_code == 2, refused.output
-    assert said in refused.output
+    assert message in refused.output
     assert not (tmp_path / "learned").exists()
 
 
 def test_layers_are_read(tmp_path):
     (tmp_path / "l.toml").write_text('layers = ["rotate"]')
     with pytest.raises(DataError, match="list of lists"):
-        layers_of(tmp_path / "l.toml")
+        read_layers(tmp_path / "l.toml")
 
 
-def test_findings_are_said_in_transforms_and_units():
-    turn = Invariance(Rotate(90.0), "within", 27.0, (25.0, 29.0))
-    loud = Invariance(AmplitudeScale(4.0), "at least", 4.0, (3.5, 4.0))
-    flip = Invariance(SignFlip(), "none", 0.0, (0.0, 0.0))
-    assert wording.found(turn) == "leaves the label alone within ±27°"
-    assert wording.sure(turn) == "25 to 29°"
-    some = Invariance(ChannelDropout(), "within", 0.17, (0.1, 0.25))
-    assert wording.found(some) == "leaves the label alone up to a probability of 0.17"
-    assert wording.sure(some) == "0.1 to 0.25 probability"
-    assert str(some) == "channel_dropout: within probability 0.17 (0.1 to 0.25)"
-    assert "at least a factor of 4 up or down, where the search ended" in wording.found(loud)
-    assert wording.found(flip) == "changes the label"
-    assert wording.headline((turn, loud, flip)).endswith(
-        "each within its range; sign_flip does not."
+def test_invariances_are_written_with_status_and_units():
+    turn = Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0))
+    loud = Invariance(AmplitudeScale(4.0), "reached_limit", 4.0, (3.5, 4.0))
+    flip = Invariance(SignFlip(), "not_invariant", 0.0, (0.0, 0.0))
+    assert (wording.status(turn), wording.strength(turn)) == ("bounded", "±27°")
+    assert wording.interval(turn) == "25 to 29°"
+    some = Invariance(ChannelDropout(), "bounded", 0.17, (0.1, 0.25))
+    assert wording.strength(some) == "probability 0.17"
+    assert wording.interval(some) == "0.1 to 0.25 probability"
+    assert str(some) == "channel_dropout: bounded, probability 0.17 (0.1 to 0.25)"
+    assert (wording.status(loud), wording.strength(loud)) == (
+        "reached limit",
+        "a factor of 4 up or down",
     )
+    assert (wording.status(flip), wording.strength(flip)) == ("not invariant", "–")
+    assert wording.headline((turn, loud, flip)) == (
+        "The label is invariant to 2 of 3 transforms, each within its range. "
+        "It is not invariant to sign_flip."
+    )
+    assert wording.headline((flip,)) == "The label is invariant to none of 1 transforms."
 
 
 def test_scores_are_what_they_say(learned):
     data, out, _ = learned
     model = load(out)
-    _, tested = split(read_data(data))
-    examined = examine(model, tested.x, tested.y)
-    assert examined.table == model.header.measured
-    assert int(examined.confusion.sum()) == examined.count == 8
-    assert examined.confusion.diag().sum().item() / 8 == examined.score
+    _, test = split(read_data(data))
+    evaluation = evaluate(model, test.x, test.y)
+    assert evaluation.values == model.header.evaluation
+    assert int(evaluation.confusion.sum()) == evaluation.count == 8
+    assert evaluation.confusion.diag().sum().item() / 8 == evaluation.score
     y = torch.tensor([1.0, 2.0, 3.0])
     assert score(y, y) == 1
     assert score(torch.full((3,), 2.0), y) == pytest.approx(0, abs=1e-6)
@@ -328,15 +397,16 @@ def test_values_without_variance_have_a_score_that_json_knows():
 
 
 def test_the_command_can_be_pasted():
-    said = Settings(data="my photos", column="the label", channels=("C3", "EEG Fpz")).command
-    assert said == "augnet learn 'my photos' --column 'the label' --channels 'C3,EEG Fpz'"
+    command = Settings.of("my photos", column="the label", channels=("C3", "EEG Fpz")).command
+    assert command == "augnet learn 'my photos' --column 'the label' --channels 'C3,EEG Fpz'"
 
 
-def test_what_was_learned_is_kept_while_it_is_examined(tmp_path):
+def test_the_state_is_kept_until_the_evaluation_is_done(tmp_path):
     vectors(tmp_path / "d.npz")
-    rows = list(job(tmp_path))
-    again = job(tmp_path)  # the other was left before it had finished
-    assert again.begin().history == rows
-    assert list(again) == []
-    again.finish()
-    assert not (again.out / "state.pt").exists()
+    with job(tmp_path).open() as first:  # which is left before it has finished
+        rows = list(first)
+    with job(tmp_path).open() as again:
+        assert again.learner.history == rows
+        assert list(again) == []
+        again.finish()
+    assert not (tmp_path / "o" / "state.pt").exists()

@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 from augnet.data import DataError, read, split
-from augnet.data.collection import encode, some
+from augnet.data.collection import draw_rows, encode
 
 
 def draw(path, color=(200, 30, 60), size=(20, 16), mode="RGB", **how):
@@ -39,8 +39,8 @@ def test_a_folder_of_images_has_classes_by_its_folders(tmp_path):
     assert found.y.tolist() == [0] * 8 + [1] * 8
     assert found.names[0] == "cat/0.png"
     assert found.x[3, :, 0, 0].tolist() == [200, 30, 30]
-    assert list(found.account) == []
-    again = read(tmp_path / "dog", found.reading, labeled=False)
+    assert list(found.log) == []
+    again = read(tmp_path / "dog", found.input_spec, labeled=False)
     assert again.y is None
     assert again.x.equal(found.x[8:])
 
@@ -57,11 +57,11 @@ def test_mixed_sizes_are_resized_with_a_note(tmp_path):
     pets(tmp_path)
     draw(tmp_path / "cat" / "large.png", size=(400, 300))
     found = read(tmp_path)
-    assert found.reading.shape == (3, 16, 20)
-    assert any("mixed sizes were resized to 16 × 20" in note for note in found.account)
-    assert read(tmp_path, size=10).reading.shape == (3, 8, 10)
+    assert found.input_spec.shape == (3, 16, 20)
+    assert any("mixed sizes were resized to 16 × 20" in note for note in found.log)
+    assert read(tmp_path, size=10).input_spec.shape == (3, 8, 10)
     large = pets(tmp_path / "large", size=(640, 320))
-    assert read(large).reading.shape == (3, 32, 64)
+    assert read(large).input_spec.shape == (3, 32, 64)
 
 
 def test_gray_deep_and_transparent_images_are_read(tmp_path):
@@ -70,11 +70,11 @@ def test_gray_deep_and_transparent_images_are_read(tmp_path):
     deep.parent.mkdir()
     Image.fromarray(np.full((16, 20), 100 * 257, dtype=np.uint16)).save(deep)
     found = read(tmp_path)
-    assert found.reading.mode == "L"
+    assert found.input_spec.mode == "L"
     assert (found.x.float() - 100).abs().max() <= 1
     draw(tmp_path / "c" / "1.png", mode="RGBA")
     draw(tmp_path / "c" / "2.gif", mode="P")
-    assert read(tmp_path).reading.mode == "RGB"
+    assert read(tmp_path).input_spec.mode == "RGB"
 
 
 def test_photographs_are_turned_upright(tmp_path):
@@ -105,22 +105,22 @@ def test_what_cannot_be_read_is_counted_with_the_reason(tmp_path):
     (tmp_path / "cat" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     found = read(tmp_path)
     assert len(found) == 16
-    assert found.account.counts == {
-        "not named like an image": 1,
-        "not in a folder of a class": 1,
+    assert found.log.counts == {
+        "not the name of an image": 1,
+        "not in the folder of a class": 1,
         "hidden files": 1,
-        "not an image inside, or empty": 2,
+        "not an image, or empty": 2,
         "damaged": 2,
     }
-    assert len(found.account) == 7
-    assert "skipped 2: damaged (such as" in str(found.account)
+    assert len(found.log) == 7
+    assert "skipped 2: damaged (such as" in str(found.log)
 
 
 def test_programs_of_other_makers_are_never_called(tmp_path):
     pets(tmp_path)
     text = "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n"
     (tmp_path / "cat" / "script.eps").write_text(text)
-    assert read(tmp_path).account.counts == {"not an image inside, or empty": 1}
+    assert read(tmp_path).log.counts == {"not an image, or empty": 1}
 
 
 def test_an_image_bomb_is_left_alone(tmp_path):
@@ -130,7 +130,7 @@ def test_an_image_bomb_is_left_alone(tmp_path):
     begun = time.monotonic()
     found = read(tmp_path)
     assert time.monotonic() - begun < 20
-    assert found.account.counts == {"too many pixels: an image bomb?": 2}
+    assert found.log.counts == {"too many pixels: an image bomb?": 2}
 
 
 def test_links_in_a_circle_end(tmp_path):
@@ -139,7 +139,7 @@ def test_links_in_a_circle_end(tmp_path):
     (tmp_path / "dog" / "self").symlink_to(tmp_path / "dog", target_is_directory=True)
     found = read(tmp_path)
     assert len(found) == 16
-    assert found.account.counts == {"a folder that was read already: a link in a circle?": 2}
+    assert found.log.counts == {"a folder that was read already: a link in a circle?": 2}
 
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
@@ -149,10 +149,10 @@ def test_a_hundred_thousand_files_take_seconds_and_little_memory(tmp_path, count
         for number in range(1, count // 2):
             os.link(first, tmp_path / name / f"{number}.png")
     begun = time.process_time()
-    found = read(tmp_path, most=600)
+    found = read(tmp_path, max_samples=600)
     assert time.process_time() - begun < 20
     assert found.y.bincount().tolist() == [300, 300]
-    assert any(f"600 of {count} images were drawn" in note for note in found.account)
+    assert any(f"600 of {count} images were drawn" in note for note in found.log)
 
 
 def test_folders_that_mean_something_else_are_refused(tmp_path):
@@ -160,12 +160,12 @@ def test_folders_that_mean_something_else_are_refused(tmp_path):
         read(tmp_path)
     pets(tmp_path / "train")
     pets(tmp_path / "test")
-    with pytest.raises(DataError, match="split into test, train: give one of them"):
+    with pytest.raises(DataError, match="split into test, train: use one of them"):
         read(tmp_path)
     with pytest.raises(DataError, match="does not exist"):
         read(tmp_path / "nothing")
     (tmp_path / "data.xlsx").touch()
-    with pytest.raises(DataError, match="none of what is read"):
+    with pytest.raises(DataError, match="cannot be read: expected"):
         read(tmp_path / "data.xlsx")
     with pytest.raises(DataError, match="--sfreq is not for"):
         read(tmp_path / "train", sfreq=100.0)
@@ -176,7 +176,7 @@ def test_images_without_pillow_are_refused(tmp_path, monkeypatch):
     for name in ("images", "tables"):
         monkeypatch.delitem(sys.modules, f"augnet.data.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(DataError, match="takes Pillow"):
+    with pytest.raises(DataError, match="needs Pillow"):
         read(tmp_path)
 
 
@@ -198,7 +198,7 @@ def test_a_table_names_images_and_labels(tmp_path):
     found = read(rows(tmp_path, ("Path", "Label"), lines))
     assert found.classes == ("meow", "woof")
     assert len(found) == 16
-    assert sorted(found.account.counts.values()) == [1, 1, 1]
+    assert sorted(found.log.counts.values()) == [1, 1, 1]
     named = read(rows(tmp_path, ("image", "sound"), lines[:16]), column="sound")
     assert named.x.equal(found.x)
     numbers = [(f"cat/{n}.png", n / 2) for n in range(8)]
@@ -207,7 +207,7 @@ def test_a_table_names_images_and_labels(tmp_path):
     assert values.y.tolist() == [n / 2 for n in range(8)]
     with pytest.raises(DataError, match="has the columns a, b; expected path or"):
         read(rows(tmp_path, ("a", "b"), lines))
-    with pytest.raises(DataError, match="names no file that is there"):
+    with pytest.raises(DataError, match="names no file that exists"):
         read(rows(tmp_path, ("path", "label"), [("x.png", "1")]))
 
 
@@ -222,7 +222,7 @@ def test_a_parquet_table_is_read(tmp_path):
     found = read(tmp_path / "t.parquet")
     assert found.classes == ("0", "1")
     (tmp_path / "bad.parquet").write_bytes(b"nothing")
-    with pytest.raises(DataError, match="no Parquet"):
+    with pytest.raises(DataError, match="not a Parquet"):
         read(tmp_path / "bad.parquet")
 
 
@@ -230,16 +230,16 @@ def test_a_parquet_table_is_read(tmp_path):
 
 
 def test_arrays_of_all_kinds_are_read(tmp_path):
-    dice = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     y = np.arange(30) % 3
     for x, kind in (
-        (dice.normal(size=(30, 5)), "vectors"),
-        (dice.normal(size=(30, 2, 64)), "signals"),
-        (dice.random((30, 3, 8, 8)), "images"),
+        (generator.normal(size=(30, 5)), "vectors"),
+        (generator.normal(size=(30, 2, 64)), "signals"),
+        (generator.random((30, 3, 8, 8)), "images"),
     ):
         np.savez(tmp_path / "d.npz", x=x, y=y)
         found = read(tmp_path / "d.npz")
-        assert found.reading.kind == kind
+        assert found.input_spec.kind == kind
         assert np.allclose(found.x.numpy(), x)
         assert found.classes == ("0", "1", "2")
         np.save(tmp_path / "x.npy", x)
@@ -247,16 +247,16 @@ def test_arrays_of_all_kinds_are_read(tmp_path):
         assert read(tmp_path / "x.npy").x.equal(found.x)
         save_file({"x": x, "y": y}, tmp_path / "d.safetensors")
         assert read(tmp_path / "d.safetensors").x.equal(found.x)
-    last = (dice.random((30, 8, 9, 3)) * 255).astype(np.uint8)
+    last = (generator.random((30, 8, 9, 3)) * 255).astype(np.uint8)
     np.savez(tmp_path / "d.npz", X=last, y=y.astype(float))
     found = read(tmp_path / "d.npz")
-    assert found.reading.shape == (3, 8, 9)
+    assert found.input_spec.shape == (3, 8, 9)
     assert found.x.dtype == torch.uint8
     np.savez(tmp_path / "d.npz", x=last[..., 0], y=y + 0.5)
     found = read(tmp_path / "d.npz")
-    assert found.reading.shape == (1, 8, 9)
+    assert found.input_spec.shape == (1, 8, 9)
     assert found.classes == ()
-    assert read(tmp_path / "d.npz", found.reading, labeled=False).x.equal(found.x)
+    assert read(tmp_path / "d.npz", found.input_spec, labeled=False).x.equal(found.x)
 
 
 def test_nothing_is_ever_unpickled(tmp_path):
@@ -269,7 +269,7 @@ def test_nothing_is_ever_unpickled(tmp_path):
     np.save(tmp_path / "x.npy", trap)
     np.save(tmp_path / "y.npy", np.arange(2))
     for name in ("d.npz", "x.npy"):
-        with pytest.raises(DataError, match="could run anything"):
+        with pytest.raises(DataError, match="could execute code"):
             read(tmp_path / name)
     assert not (tmp_path / "sprung").exists()
 
@@ -277,24 +277,24 @@ def test_nothing_is_ever_unpickled(tmp_path):
 def test_arrays_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "d.npz"
 
-    def refused(said, **given):
+    def refused(message, **given):
         np.savez(path, **given)
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             read(path)
 
     refused("has the arrays x; expected x and y", x=np.zeros((4, 2)))
     refused("4 samples in x and 3 labels", x=np.zeros((4, 2)), y=np.zeros(3))
-    refused("array of numbers", x=np.array(["a"]), y=np.zeros(1))
+    refused("an array of numbers", x=np.array(["a"]), y=np.zeros(1))
     refused("no samples", x=np.zeros((0, 2)), y=np.zeros(0))
     refused("vectors .* or images", x=np.zeros((4, 2, 2, 2, 2)), y=np.arange(4))
     np.savez(path, x=np.zeros((4, 2, 40)), y=np.arange(4))
-    with pytest.raises(DataError, match="3 channels are named; signals have 2"):
+    with pytest.raises(DataError, match="has 3 names; the signals have 2"):
         read(path, channels=("a", "b", "c"))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(DataError, match="truncated"):
         read(path)
     np.save(tmp_path / "only_x.npy", np.zeros((4, 2)))
-    with pytest.raises(DataError, match="no labels beside it"):
+    with pytest.raises(DataError, match="has no labels"):
         read(tmp_path / "only_x.npy")
 
 
@@ -304,8 +304,8 @@ def test_signals_with_nan_are_counted(tmp_path):
     np.savez(tmp_path / "d.npz", x=x, y=np.arange(30) % 2)
     found = read(tmp_path / "d.npz")
     assert len(found) == 28
-    assert found.account.counts == {"NaN or infinite values": 2}
-    assert "such as 4" in str(found.account)
+    assert found.log.counts == {"NaN or infinite values": 2}
+    assert "such as 4" in str(found.log)
     np.savez(tmp_path / "d.npz", x=x * np.nan, y=np.arange(30) % 2)
     with pytest.raises(DataError, match="all 30 samples"):
         read(tmp_path / "d.npz")
@@ -330,15 +330,15 @@ STAGES = [(5.0 * n, 5.0, "wake" if n % 2 else "sleep") for n in range(12)]
 def test_recordings_become_windows(tmp_path):
     path = recording(tmp_path / "one_raw.fif", [*STAGES, (3.0, 2.0, "BAD_blink"), (1.0, 1.0, "x")])
     found = read(path)
-    assert found.reading.shape == (2, 500)
-    assert (found.reading.sfreq, found.reading.window) == (100.0, 5.0)
-    assert found.reading.channels == ("C3", "C4")
+    assert found.input_spec.shape == (2, 500)
+    assert (found.input_spec.sfreq, found.input_spec.window) == (100.0, 5.0)
+    assert found.input_spec.channels == ("C3", "C4")
     assert found.classes == ("sleep", "wake")
-    assert found.account.counts == {"annotations shorter than a window": 1}
+    assert found.log.counts == {"annotations shorter than a window": 1}
     assert torch.allclose(found.x[2, 0, 0], torch.tensor(1000 / 1e8))
     half = read(path, window=2.5, channels=("C4",))
     assert tuple(half.x.shape) == (24, 1, 250)
-    plain = read(path, found.reading, labeled=False)
+    plain = read(path, found.input_spec, labeled=False)
     assert len(plain) == 12
     assert plain.names[1] == "one_raw.fif at 5 s"
 
@@ -352,15 +352,15 @@ def test_events_without_duration_and_other_rates(tmp_path):
     (tmp_path / "e.edf").write_bytes(b"0       not really")
     found = read(tmp_path)
     assert len(found) == 2 * 30 - 2
-    assert found.account.counts == {
+    assert found.log.counts == {
         "windows that reach beyond their recording": 2,
         "recordings that lack channels": 1,
         "recordings without annotations": 1,
         "recordings that cannot be read": 1,
     }
-    assert any("resampled to 100 Hz" in note for note in found.account)
-    learned, tested = split(found)
-    assert not set(learned.groups.tolist()) & set(tested.groups.tolist())
+    assert any("resampled to 100 Hz" in note for note in found.log)
+    train, test = split(found)
+    assert not set(train.groups.tolist()) & set(test.groups.tolist())
 
 
 def test_recordings_without_annotations_are_labeled_by_their_folders(tmp_path):
@@ -370,7 +370,7 @@ def test_recordings_without_annotations_are_labeled_by_their_folders(tmp_path):
     found = read(tmp_path, window=4)
     assert found.classes == ("rest", "task")
     assert found.y.bincount().tolist() == [10, 10]
-    assert "recordings have no annotations: they are labeled by their folders" in found.account
+    assert "recordings have no annotations: they are labeled by their folders" in found.log
     with pytest.raises(DataError, match="annotations, or one sub-folder per class"):
         read(tmp_path / "rest")
     recording(tmp_path / "task" / "b_raw.fif", STAGES)  # which speaks for itself
@@ -385,22 +385,22 @@ def test_labels_become_classes_or_values():
     assert encode(["10", "9", "10"])[1] == ("9", "10")
     assert encode([0.5, 1.0])[1] == ()
     assert encode(["0.5", "1"])[0].tolist() == [0.5, 1.0]
-    assert encode([1, 2], "values")[0].dtype == torch.float32
+    assert encode([1, 2], "regression")[0].dtype == torch.float32
     assert encode([True, False])[1] == ("False", "True")
     with pytest.raises(DataError, match="too many"):
         encode([str(n) for n in range(1001)])
-    with pytest.raises(DataError, match="values are numbers"):
-        encode(["a"], "values")
+    with pytest.raises(DataError, match="takes numbers as labels"):
+        encode(["a"], "regression")
     with pytest.raises(DataError, match="argmax"):
-        encode(np.eye(3), "classes")
+        encode(np.eye(3), "classification")
 
 
-def test_some_are_drawn_evenly():
+def test_rows_are_drawn_evenly_from_all_classes():
     y = torch.tensor([0] * 90 + [1] * 10)
-    rows = some(y, 100, 20, seed=0)
+    rows = draw_rows(y, 100, 20, seed=0)
     assert y[rows].bincount().tolist() == [10, 10]
-    assert rows.equal(some(y, 100, 20, seed=0))
-    assert not rows.equal(some(y, 100, 20, seed=1))
+    assert rows.equal(draw_rows(y, 100, 20, seed=0))
+    assert not rows.equal(draw_rows(y, 100, 20, seed=1))
 
 
 def collection(tmp_path, y):
@@ -408,29 +408,29 @@ def collection(tmp_path, y):
     return read(tmp_path / "d.npz")
 
 
-def test_a_fifth_of_each_class_is_set_aside(tmp_path):
-    learned, tested = split(collection(tmp_path, np.arange(100) % 4))
-    assert learned.y.bincount().tolist() == [20] * 4
-    assert tested.y.bincount().tolist() == [5] * 4
-    assert not set(learned.names) & set(tested.names)
+def test_a_fifth_of_each_class_is_for_testing(tmp_path):
+    train, test = split(collection(tmp_path, np.arange(100) % 4))
+    assert train.y.bincount().tolist() == [20] * 4
+    assert test.y.bincount().tolist() == [5] * 4
+    assert not set(train.names) & set(test.names)
 
 
 def test_rare_classes_are_left_out_and_counted(tmp_path):
     found = collection(tmp_path, np.array(["a"] * 20 + ["b"] * 2 + ["c"] * 20))
-    learned, _ = split(found)
-    assert learned.classes == ("a", "c")
-    assert learned.y.unique().tolist() == [0, 1]
-    assert found.account.counts == {"samples of classes with fewer than 6 of them": 2}
+    train, _ = split(found)
+    assert train.classes == ("a", "c")
+    assert train.y.unique().tolist() == [0, 1]
+    assert found.log.counts == {"samples of classes with fewer than 6 samples": 2}
 
 
 @pytest.mark.parametrize(
-    ("y", "said"),
+    ("y", "message"),
     [
         (np.repeat(np.arange(20), 2), "at least two classes of at least 6"),
         (np.zeros(50), "at least two classes"),
-        (np.arange(20) % 2, "too few to learn from"),
+        (np.arange(20) % 2, "are too few"),
     ],
 )
-def test_what_cannot_be_learned_is_refused(tmp_path, y, said):
-    with pytest.raises(DataError, match=said):
+def test_what_cannot_be_learned_is_refused(tmp_path, y, message):
+    with pytest.raises(DataError, match=message):
         split(collection(tmp_path, y))

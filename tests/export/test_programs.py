@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule, AugNet, identity
 from augnet.__main__ import app
-from augnet.data.reading import Reading
+from augnet.data import InputSpec
 from augnet.export import programs
-from augnet.export.frozen import Frozen
+from augnet.export.frozen import FixedParamsModel
 from augnet.learn.inputs import Scaled
 from augnet.model import Model, ModelError, save
 from augnet.transforms import COLOR_IMAGES, IMAGES
@@ -34,7 +34,7 @@ def made(kind, *layers, classes=("a", "b", "c"), trunk="small", sampling="indepe
     torch.manual_seed(0)
     shape = SHAPES[kind]
     center, scale = ((0.0,), (255.0,)) if kind == "images" else ((30.0,), (2.5,))
-    reading = Reading(kind=kind, shape=shape, center=center, scale=scale, sfreq=SFREQ)
+    spec = InputSpec(kind=kind, shape=shape, center=center, scale=scale, sfreq=SFREQ)
     built = TRUNKS[trunk](shape, len(classes) or 1)
     for part in built.modules():
         if isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):  # as if it had been trained
@@ -50,20 +50,20 @@ def made(kind, *layers, classes=("a", "b", "c"), trunk="small", sampling="indepe
         )
     aggregate = "logits" if classes else "values"
     net = AugNet(augment, built, aggregate, copies=5, sampling=sampling).eval()
-    return Model.of(net, shape, trunk=trunk, classes=classes, reading=reading)
+    return Model.of(net, shape, trunk=trunk, classes=classes, input_spec=spec)
 
 
 def raw(kind, count, seed=1):
-    dice = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     if kind == "images":
-        return torch.randint(0, 256, (count, *SHAPES[kind]), generator=dice).float()
-    return 30 + 2.5 * torch.randn(count, *SHAPES[kind], generator=dice)
+        return torch.randint(0, 256, (count, *SHAPES[kind]), generator=generator).float()
+    return 30 + 2.5 * torch.randn(count, *SHAPES[kind], generator=generator)
 
 
 def alone(model, x, seed):
     """Give what the model says to each sample by itself."""
-    said = torch.cat([model.outputs(one, seed) for one in x.split(1)])
-    return said.softmax(1) if model.header.classes else said
+    output = torch.cat([model.outputs(one, seed) for one in x.split(1)])
+    return output.softmax(1) if model.header.classes else output
 
 
 CASES = {
@@ -90,7 +90,7 @@ def test_onnx_runtime_gives_each_sample_the_answer_that_the_model_gives_it_alone
         assert found.shape == (size, 3)
         np.testing.assert_allclose(found, expected[:size], atol=1e-5)
     if layers:
-        assert (expected - alone(model, x, seed=4)).abs().max() > 1e-4  # dice do matter
+        assert (expected - alone(model, x, seed=4)).abs().max() > 1e-4  # the seed matters
 
 
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])
@@ -98,10 +98,10 @@ def test_a_program_of_torch_gives_it_too(sampling, tmp_path):
     model = made("images", ["rotate"], ["contrast", "invert"], sampling=sampling)
     made_up = programs.program(model, "pt2", seed=3, copies=4)
     (tmp_path / "m.pt2").write_bytes(made_up.content)
-    said = {"augnet.json": ""}
-    loaded = torch.export.load(tmp_path / "m.pt2", extra_files=said).module()
-    assert json.loads(said["augnet.json"]) == made_up.said
-    assert made_up.said["copies"] == 4
+    extra = {"augnet.json": ""}
+    loaded = torch.export.load(tmp_path / "m.pt2", extra_files=extra).module()
+    assert json.loads(extra["augnet.json"]) == made_up.metadata
+    assert made_up.metadata["copies"] == 4
     model.net.copies = 4
     x = raw("images", 17)
     expected = alone(model, x, seed=3)
@@ -118,17 +118,17 @@ def test_values_are_given_in_their_own_units():
     np.testing.assert_allclose(found, alone(model, x, 0), rtol=1e-5)
 
 
-def test_a_program_says_what_it_is():
+def test_a_program_has_metadata():
     model = made("vectors", ["gaussian_noise"], ["sample_pairing"])
     made_up = programs.program(model, "onnx", seed=7)
     session = runtime.InferenceSession(made_up.content)
-    said = session.get_modelmeta().custom_metadata_map
-    assert json.loads(said["classes"]) == ["a", "b", "c"]
-    assert (said["seed"], said["copies"], said["shape"]) == ("7", "5", "[5]")
-    assert "gaussian_noise" in said["transforms"]
-    assert said["augnet"] == made_up.said["augnet"]
-    assert "sample_pairing is left out" in made_up.notes[0]
-    assert "the same answers" in made_up.notes[1]
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["classes"]) == ["a", "b", "c"]
+    assert (metadata["seed"], metadata["copies"], metadata["shape"]) == ("7", "5", "[5]")
+    assert "gaussian_noise" in metadata["transforms"]
+    assert metadata["augnet"] == made_up.metadata["augnet"]
+    assert "sample_pairing is omitted" in made_up.notes[0]
+    assert "the same outputs" in made_up.notes[1]
 
 
 @pytest.mark.parametrize("to", programs.PROGRAMS)
@@ -145,32 +145,32 @@ def test_a_program_says_nothing_of_the_machine_it_was_written_on(to):
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_every_transform_can_be_written(name):
     kind = "images" if specimen(name).domain in (IMAGES, COLOR_IMAGES) else "signals"
-    assert programs._writable(specimen(name), made(kind))
+    assert programs._exportable(specimen(name), made(kind))
 
 
 @pytest.mark.slow
 def test_the_large_trunk_can_be_written():
     model = made("images", ["rotate"], trunk="resnet18")
-    assert "the same answers" in programs.program(model, "onnx", copies=2).notes[-1]
+    assert "the same outputs" in programs.program(model, "onnx", copies=2).notes[-1]
 
 
 def test_the_transform_that_cannot_be_written_is_named(monkeypatch):
     model = made("signals", ["time_reverse"], ["sign_flip"])
     write = programs._onnx
 
-    def lacking(exported, said):
+    def failing(exported, metadata):
         if "flip" in str(exported):
             raise RuntimeError("no flip here\nand more")
-        return write(exported, said)
+        return write(exported, metadata)
 
-    monkeypatch.setattr(programs, "_onnx", lacking)
+    monkeypatch.setattr(programs, "_onnx", failing)
     with pytest.raises(ModelError, match=r"ONNX cannot express time_reverse: .*no flip here"):
         programs.program(model, "onnx")
 
 
 def test_answers_that_differ_are_not_given_away(monkeypatch):
     monkeypatch.setattr(programs, "_difference", lambda *_: 0.2)
-    with pytest.raises(ModelError, match="otherwise than augnet does"):
+    with pytest.raises(ModelError, match="differ from those of augnet"):
         programs.program(made("vectors"), "onnx")
 
 
@@ -188,10 +188,10 @@ def test_a_trunk_that_cannot_be_traced_is_refused():
         programs.program(model, "pt2")
 
 
-def test_sample_pairing_meets_nobody():
+def test_sample_pairing_does_nothing():
     model = made("vectors", ["sample_pairing"])
     x = raw("vectors", 6)
-    assert Frozen(model)(x).allclose(model.net.trunk(model.prepare(x)).softmax(1))
+    assert FixedParamsModel(model)(x).allclose(model.net.trunk(model.prepare(x)).softmax(1))
 
 
 def augnet(*arguments):

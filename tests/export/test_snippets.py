@@ -8,7 +8,7 @@ import torch
 from specimens import inputs, specimen
 
 from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule, build_transforms, identity
-from augnet.data.reading import Reading
+from augnet.data import InputSpec
 from augnet.export import LIBRARIES, export
 from augnet.transforms import COLOR_IMAGES, SIGNALS, Rotate, SamplePairing, TimeReverse
 
@@ -26,7 +26,7 @@ def executed(snippet):
 
 
 def moments(augment, x, draws=40):
-    """Give mean and spread over the dice, of the views of each sample."""
+    """Give mean and spread over the params, of the views of each sample."""
     views = torch.stack([augment(x) for _ in range(draws)])
     return views.mean(0), views.std(0)
 
@@ -78,28 +78,28 @@ def test_every_line_parses_and_every_name_is_a_transform(library):
     layers = [[specimen(name)] for name in TRANSFORMS]
     made = export(module(*layers, [specimen(name) for name in sorted(known)[:3]]), library)
     ast.parse(made.text)
-    assert len(made.lacks) == len(TRANSFORMS) - len(known)
+    assert len(made.missing) == len(TRANSFORMS) - len(known)
 
 
 @pytest.mark.parametrize(
-    ("library", "said"),
+    ("library", "message"),
     [
         ("torchvision", "v2.RandomAffine(degrees=(-27, 27)),  # rotate ±27.0°"),
         ("albumentations", "A.Affine(rotate=(-27, 27), p=1.0),"),
         ("kornia", "K.RandomAffine(degrees=(-27, 27), p=1.0),"),
     ],
 )
-def test_numbers_are_those_that_were_learned(library, said):
-    assert said in export(module([Rotate(90.0)], magnitude=0.3), library).text
+def test_numbers_are_those_that_were_learned(library, message):
+    assert message in export(module([Rotate(90.0)], magnitude=0.3), library).text
 
 
-def test_what_a_library_lacks_is_said():
+def test_transforms_that_a_library_does_not_have_are_listed():
     made = export(module([Rotate(90.0)], [SamplePairing()]), "kornia")
-    assert made.lacks == ("sample_pairing up to 0.240 of another sample",)
+    assert made.missing == ("sample_pairing up to 0.240 of another sample",)
     assert "kornia has no transform for sample_pairing" in made.text
     assert executed(made) is not None
     nothing = export(module([TimeReverse()]), "kornia")
-    assert "nothing that was learned" in nothing.text
+    assert "none of the learned transforms" in nothing.text
     x = inputs(COLOR_IMAGES)
     assert executed(nothing)(x).equal(x)
     assert executed(export(identity, "kornia"))(x).equal(x)
@@ -124,17 +124,17 @@ def test_layers_that_choose_choose_per_sample():
 
 
 def test_numbers_of_scaled_signals_are_explained():
-    reading = Reading(kind="signals", shape=(6, 256), center=(1.0,), scale=(2e-5,))
-    text = export(module([specimen("gaussian_noise")]), "braindecode", reading).text
+    spec = InputSpec(kind="signals", shape=(6, 256), center=(1.0,), scale=(2e-5,))
+    text = export(module([specimen("gaussian_noise")]), "braindecode", spec).text
     assert "center (1), scale (2e-05)" in text
 
 
 def test_a_policy_is_data():
     made = json.loads(export(module([Rotate(90.0), *build_transforms("shear_x")]), "policy").text)
     first, second = made["layers"][0]
-    assert (first["transform"], first["limit"], first["share"]) == ("rotate", 90.0, 0.5)
+    assert (first["name"], first["limit"], first["weight"]) == ("rotate", 90.0, 0.5)
     assert first["strength"] == pytest.approx(54)
-    assert build_transforms([{k: second[k] for k in ("transform", "limit")}]) == build_transforms(
+    assert build_transforms([{k: second[k] for k in ("name", "limit")}]) == build_transforms(
         "shear_x"
     )
 

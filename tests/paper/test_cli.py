@@ -108,8 +108,8 @@ def test_mistakes_are_one_line_and_exit_code_two(arguments, message, tmp_path):
 
 def test_a_sweep_runs_a_grid_with_a_directory_for_each_point(tmp_path):
     sweep = ("--sweep", "regularizer.weight=0,0.5", "--sweep", "train.optimizer=adam,sgd")
-    done = augnet("paper", "run", "sinusoids", "--variant", "one-layer", *SMALL, *sweep, "--jobs", "2",
-                  "--out", str(tmp_path))  # fmt: skip
+    command = ("paper", "run", "sinusoids", "--variant", "one-layer", *SMALL, *sweep)
+    done = augnet(*command, "--jobs", "2", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     points = sorted(path.name for path in (tmp_path / "sinusoids" / "ours").iterdir())
     assert points == [

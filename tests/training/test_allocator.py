@@ -8,7 +8,7 @@ import pytest
 
 FAULTS = """
 import resource, torch
-from augnet.allocator import keep_freed_memory
+from augnet.training import keep_freed_memory
 told = {keep}
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

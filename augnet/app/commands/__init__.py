@@ -1,8 +1,8 @@
-"""The verbs for data of your own. No training code.
+"""The commands for a user's data. No training code.
 
-learn    data becomes a model and a page
-models   what can be done with a model: predict, inspect, export
-screen   what the verbs say, and how
+learn    learn invariances from data
+models   use a model: predict, inspect, export
+screen   output and errors
 """
 
 import typer
@@ -14,7 +14,7 @@ __all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verbs to a command."""
+    """Add the commands to an application."""
     app.command("learn")(learn)
     app.command("predict")(predict)
     app.command("inspect")(inspect)

@@ -1,4 +1,4 @@
-"""What can be done with a model: predict, inspect, export."""
+"""Use a model: predict, inspect, export."""
 
 import math
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from augnet.app.commands.screen import MISTAKES, aside, console, one_clear_line, show
+from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
 from augnet.model import Model
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or the directory of augnet learn.")]
 TrunkOption = Annotated[
-    str | None, typer.Option(help="module:Class, for a model whose trunk is not one of ours.")
+    str | None, typer.Option(help="module:Class, for a model whose trunk is not one of augnet's.")
 ]
 
 
@@ -29,50 +29,56 @@ def _load(path: Path, trunk: str | None) -> Model:
 
 def predict(
     model: ModelFile,
-    data: Annotated[Path, typer.Argument(help="As for augnet learn; labels are not needed.")],
+    data: Annotated[Path, typer.Argument(help="Data as for augnet learn, without labels.")],
     out: Annotated[
-        Path | None, typer.Option(help="A .csv or .parquet file. Default: CSV on the screen.")
+        Path | None, typer.Option(help="A .csv or .parquet file. Default: CSV on stdout.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="One seed gives one answer.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
     copies: Annotated[
-        int | None, typer.Option(min=1, help="How many copies are averaged. Default: the model's.")
+        int | None,
+        typer.Option(min=1, help="The number of copies to average. Default: the model's."),
     ] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Make no more copies of a sample whose answer is this settled."),
+        typer.Option(
+            min=0.0, help="Stop adding copies of a sample once its prediction is this certain."
+        ),
     ] = None,
-    most: Annotated[int, typer.Option(min=1, help="Read at most so many samples.")] = 10_000_000,
+    max_samples: Annotated[
+        int, typer.Option(min=1, help="Read at most this many samples.")
+    ] = 10_000_000,
     trunk: TrunkOption = None,
 ) -> None:
     """Predict samples, with the probability of each class."""
     from augnet.app.predict import as_csv, check, predictions, write
     from augnet.data import read
 
-    with one_clear_line(*MISTAKES):
+    with report_errors(*USER_ERRORS):
         if out is not None:
             check(out)
         loaded = _load(model, trunk)
-        found = read(data, loaded.header.reading, labeled=False, most=most)
-        for line in found.account:
-            aside.print(line, markup=False, highlight=False, soft_wrap=True)
-        columns = predictions(loaded, found, seed, copies, tolerance)
+        samples = read(data, loaded.header.input_spec, labeled=False, max_samples=max_samples)
+        for line in samples.log:
+            stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+        columns = predictions(loaded, samples, seed, copies, tolerance)
         if out is None:
             typer.echo(as_csv(columns), nl=False)
         else:
             write(columns, out)
-            aside.print(f"{len(found)} predictions are in {out}", highlight=False)
+            stderr.print(f"{len(samples)} predictions are in {out}", highlight=False)
 
 
 def inspect(model: ModelFile) -> None:
-    """Say what a model has learned, and how."""
+    """Show the invariances of a model, and how it was learned."""
     from augnet.model import load_augment, read_header
 
-    with one_clear_line(*MISTAKES):
+    with report_errors(*USER_ERRORS):
         header = read_header(model)
+        spec = header.input_spec
         table = Table("", "", show_header=False)
         for name, value in (
-            ("made by", f"augnet {header.augnet}, format {header.schema_version}"),
-            ("samples", f"{header.reading.kind if header.reading else 'samples'} {header.shape}"),
+            ("made by", f"augnet {header.augnet}, schema {header.schema_version}"),
+            ("samples", f"{spec.kind if spec else 'samples'} {header.shape}"),
             ("predicts", ", ".join(header.classes) or "values"),
             ("trunk", header.trunk),
             ("copies", f"{header.net.copies}, aggregated as {header.net.aggregate}"),
@@ -82,7 +88,9 @@ def inspect(model: ModelFile) -> None:
         console.print(table)
         show(header)
         if header.layers:
-            console.print("The model averages over copies that pass through, in this order:")
+            console.print(
+                "The model averages over copies that are transformed by these layers, in order:"
+            )
             console.print(str(load_augment(model)), markup=False, highlight=False)
 
 
@@ -91,28 +99,24 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            help="torchvision, kornia, albumentations, braindecode or policy: the augmentation, to "
-            "paste. onnx or pt2: the whole model, to run."
+            help="torchvision, kornia, albumentations, braindecode or policy: the augmentation, as "
+            "code or JSON. onnx or pt2: the whole model, as a program."
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option(help="A file. Default: on the screen, where it is text.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Of the copies that onnx and pt2 average over.")
-    ] = 0,
+    out: Annotated[Path | None, typer.Option(help="A file. Default: stdout, for text.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the copies of onnx and pt2.")] = 0,
     copies: Annotated[
-        int | None, typer.Option(min=1, help="How many copies those are. Default: the model's.")
+        int | None, typer.Option(min=1, help="The number of these copies. Default: the model's.")
     ] = None,
     trunk: TrunkOption = None,
 ) -> None:
-    """Take a model away: its augmentation for another library, or all of it as a program."""
+    """Export the augmentation of a model for another library, or the model as a program."""
     from augnet import files
     from augnet.export import LIBRARIES, PROGRAMS, program
-    from augnet.export import export as say
+    from augnet.export import export as to_snippet
     from augnet.model import load_augment, read_header
 
-    with one_clear_line(*MISTAKES):
+    with report_errors(*USER_ERRORS):
         choices = (*LIBRARIES, "policy", *PROGRAMS)
         if to not in choices:
             raise ValueError(f"--to is one of {', '.join(choices)}; got {to!r}")
@@ -122,12 +126,12 @@ def export(
             made = program(_load(model, trunk), to, seed, copies)
             files.write(out, made.content)
             for note in made.notes:
-                aside.print(note, markup=False, highlight=False, soft_wrap=True)
-            aside.print(f"The model is {out}", highlight=False, soft_wrap=True)
+                stderr.print(note, markup=False, highlight=False, soft_wrap=True)
+            stderr.print(f"The model is {out}", highlight=False, soft_wrap=True)
             return
-        snippet = say(load_augment(model), to, read_header(model).reading)
-        for transform in snippet.lacks:
-            aside.print(f"{to} has no transform for {transform}", highlight=False)
+        snippet = to_snippet(load_augment(model), to, read_header(model).input_spec)
+        for transform in snippet.missing:
+            stderr.print(f"{to} has no transform for {transform}", highlight=False)
         if out is None:
             typer.echo(snippet.text, nl=False)
         else:

@@ -1,4 +1,4 @@
-"""What the verbs say, and how: findings on the screen, everything else aside."""
+"""Output and errors of the commands: results on stdout, everything else on stderr."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,47 +12,47 @@ from augnet.data import DataError
 from augnet.model import Header, ModelError
 
 console = Console()
-aside = Console(stderr=True)
-MISTAKES = (ValueError, TypeError)
-"""By which `augnet.learn` and its neighbors refuse what they are given."""
+stderr = Console(stderr=True)
+USER_ERRORS = (ValueError, TypeError)
+"""Errors by which `augnet.learn` and other functions refuse their arguments."""
 
 
 @contextmanager
-def one_clear_line(*more: type[Exception], interrupted: str = "") -> Iterator[None]:
-    """Turn what a user can mend into one line and exit code 2.
+def report_errors(*more: type[Exception], interrupted: str = "") -> Iterator[None]:
+    """Print errors that a user can fix in one line, and exit with code 2.
 
-    Which is what refuses by an error of ours, what the system says, and `more` that a verb knows
-    of; all else is a mistake of ours, whose traceback is wanted. `interrupted` is what Ctrl-C says.
+    These are DataError, ModelError, OSError and `more`; others are bugs, and keep their traceback.
+    `interrupted` is the message for Ctrl-C.
     """
-    mistakes: tuple[type[Exception], ...] = (DataError, ModelError, OSError, *more)
+    errors: tuple[type[Exception], ...] = (DataError, ModelError, OSError, *more)
     try:
         yield
-    except mistakes as error:
-        aside.print(f"[bold red]augnet:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    except errors as error:
+        stderr.print(f"[bold red]augnet:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         if not interrupted:
             raise
-        aside.print(f"Interrupted. {interrupted}", highlight=False, soft_wrap=True)
+        stderr.print(f"Interrupted. {interrupted}", highlight=False, soft_wrap=True)
         raise typer.Exit(130) from None
 
 
 def show(header: Header) -> None:
-    """Print what was found, as a table."""
+    """Print the invariances of a model, as a table, and its score."""
     from augnet.app import wording
 
-    rows = [answer.build() for answer in header.answers]
-    several = any(row.agree[1] > 1 for row in rows)
-    table = Table("transformation", "found", "90 % interval", *(["seeds"] if several else []))
+    rows = [record.build() for record in header.invariances]
+    seeds = ["seeds"] if any(row.seeds_agreeing[1] > 1 for row in rows) else []
+    table = Table("transform", "status", "strength", "90 % interval", *seeds)
     for row in rows:
-        agree = [wording.agree(row)] if several else []
-        table.add_row(row.transform.name, wording.found(row), wording.sure(row), *agree)
+        cells = [wording.status(row), wording.strength(row), wording.interval(row)]
+        table.add_row(row.transform.name, *cells, *([wording.agreement(row)] if seeds else []))
     console.print(table)
-    measured = header.measured
-    if measured:
+    evaluation = header.evaluation
+    if evaluation:
         name = "accuracy" if header.classes else "variance explained"
         console.print(
-            f"{name} {measured['score']:.3f} on {measured['samples']} samples set aside; "
-            f"{measured['score_without_averaging']:.3f} without averaging",
+            f"{name} {evaluation['score']:.3f} on {evaluation['samples']} test samples; "
+            f"{evaluation['score_without_averaging']:.3f} without averaging",
             highlight=False,
         )

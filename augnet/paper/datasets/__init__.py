@@ -1,4 +1,4 @@
-"""Data sets, each a module with `load(seed, ...) -> Splits`."""
+"""Data sets of the paper, each a module with `load(seed, ...) -> Splits`."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ DATASETS: dict[str, Callable[..., Splits]] = {
 
 
 def describe(spec: Mapping[str, Any]) -> str:
-    """Say in a few transforms which data a config's table asks for: as its module has it."""
+    """Describe the data of a config's `[data]` table in a few words."""
     arguments = dict(spec)
     module = sys.modules[DATASETS[arguments.pop("name")].__module__]
     if hasattr(module, "describe"):

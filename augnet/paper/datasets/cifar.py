@@ -1,7 +1,7 @@
 """CIFAR-10 (Krizhevsky 2009), from the official binary version: nothing is unpickled.
 
-The files are looked for in `root`, else in the directory that the environment variable AUGNET_DATA
-names, else in the user's cache, into which they are downloaded once.
+The files are read from `root`, else from the directory in the environment variable AUGNET_DATA,
+else from the user's cache, into which they are downloaded once.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ TRAIN_MD5 = {
 TEST_MD5 = {"test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d"}
 SHAPE = (3, 32, 32)
 RECORD = 1 + 3 * 32 * 32  # a label, and the pixels channel by channel
-IMAGES = 10_000  # of a file
+IMAGES = 10_000  # per file
 
 
 def load(
@@ -38,10 +38,10 @@ def load(
     root: str | None = None,
     sizes: tuple[int, int, int] = (40_000, 10_000, 10_000),
 ) -> Splits:
-    """Give images (N, 3, 32, 32) in [0, 1]; train and valid are drawn by `seed`, evenly by class.
+    """Return images (N, 3, 32, 32) in [0, 1]; `seed` draws train and valid, balanced by class.
 
-    The test set is the official one, or the first so many of it. All of it is in memory, so that
-    it can be moved to a device once: there is no loader.
+    The test set is the official one, or its first samples. All images are in memory and can be
+    moved to a device once; there is no loader.
     """
     validation.sizes(sizes)
     for size, most, name in (
@@ -52,7 +52,7 @@ def load(
             raise ValueError(f"sizes are at most {most} for {name}; got {sizes}")
     folder = find(root)
     images, labels = read(folder, TRAIN_MD5)
-    order = evenly(labels, Generator().manual_seed(seed))
+    order = balanced_order(labels, Generator().manual_seed(seed))
     train, valid = order[: sizes[0]], order[sizes[0] : sizes[0] + sizes[1]]
     test_images, test_labels = read(folder, TEST_MD5)
     test = slice(0, sizes[2])
@@ -64,22 +64,22 @@ def load(
 
 
 def find(root: str | None = None) -> Path:
-    """Find the folder of the files, or download them where nobody said where they are."""
-    said = root or os.environ.get("AUGNET_DATA")
-    if not said:
+    """Return the folder of the files; download them if no directory was named."""
+    named = root or os.environ.get("AUGNET_DATA")
+    if not named:
         return download()
-    for folder in (Path(said) / FOLDER, Path(said)):
+    for folder in (Path(named) / FOLDER, Path(named)):
         if (folder / "test_batch.bin").exists():
             return folder
-    whose = "data.root" if root else "AUGNET_DATA"
+    setting = "data.root" if root else "AUGNET_DATA"
     raise ValueError(
-        f"no {FOLDER}/test_batch.bin in {said}, which {whose} names: unpack the official "
-        f"cifar-10-binary.tar.gz there, or name no directory and it is downloaded from {URL}"
+        f"no {FOLDER}/test_batch.bin in {named}, which {setting} names: unpack the official "
+        f"cifar-10-binary.tar.gz there, or name no directory to download it from {URL}"
     )
 
 
 def download(cache: Path | None = None) -> Path:
-    """Fetch and unpack the official archive, once, with a progress bar; its checksum must agree."""
+    """Download and unpack the official archive once; check its checksum."""
     import pooch
 
     cache = cache or Path(pooch.os_cache("augnet"))
@@ -93,36 +93,36 @@ def download(cache: Path | None = None) -> Path:
                        processor=unpack, progressbar=True)  # fmt: skip
     except OSError as error:
         raise ValueError(
-            f"{URL} cannot be downloaded ({error}): fetch it elsewhere, unpack it into a directory "
-            "and name that by --set data.root=DIR or AUGNET_DATA"
+            f"{URL} cannot be downloaded ({error}): download it on another machine, unpack it into "
+            "a directory and name that by --set data.root=DIR or AUGNET_DATA"
         ) from error
     return folder
 
 
 def read(folder: Path, files: dict[str, str]) -> tuple[np.ndarray, Tensor]:
-    """Read files of the official binary version, whose checksums are given: images and labels."""
+    """Read images and labels from files of the official binary version; check their MD5."""
     parts = [_read(folder / name, md5) for name, md5 in files.items()]
     records = np.concatenate(parts)
     return records[:, 1:].reshape(-1, *SHAPE), torch.from_numpy(records[:, 0]).long()
 
 
 def _read(file: Path, md5: str) -> np.ndarray:
-    again = f"unpack the official archive ({URL}) anew"
+    again = f"unpack the official archive ({URL}) again"
     if not file.exists():
-        raise ValueError(f"{file} is missing, though others are there: {again}")
+        raise ValueError(f"{file} is missing: {again}")
     content = file.read_bytes()
     if len(content) != IMAGES * RECORD:
         raise ValueError(
-            f"{file} has {len(content)} bytes instead of {IMAGES * RECORD}, as if it had been "
-            f"cut short or were another version: {again}"
+            f"{file} has {len(content)} bytes instead of {IMAGES * RECORD}: it is truncated or "
+            f"another version; {again}"
         )
     if (came := hashlib.md5(content, usedforsecurity=False).hexdigest()) != md5:
         raise ValueError(f"{file} was altered: its md5 is {came} instead of {md5}; {again}")
     return np.frombuffer(content, dtype=np.uint8).reshape(-1, RECORD)
 
 
-def evenly(labels: Tensor, generator: Generator) -> Tensor:
-    """Draw an order in which every beginning has the classes in equal parts, as far as it can."""
+def balanced_order(labels: Tensor, generator: Generator) -> Tensor:
+    """Draw an order whose every prefix has as many samples of each class as possible."""
     shuffled = torch.randperm(len(labels), generator=generator)
     ranks = torch.empty_like(shuffled)
     for label in labels.unique():

@@ -1,7 +1,7 @@
-"""The Mario-Iggy data of section 4.1: two figures, each head up or head down, give or take.
+"""The Mario-Iggy data of section 4.1: two figures, each upright or upside down, up to ±45°.
 
-The class says which figure it is and whether its head points up; every picture is turned by up to
-±45° from there. Another ±45° leave the answer alone: beyond, up could as well be down.
+The class is the figure and whether it is upright; every image is rotated by up to ±45° from there.
+Another rotation by up to ±45° does not change the class.
 """
 
 from pathlib import Path
@@ -24,10 +24,10 @@ def load(
     spread: float = 45.0,
     images: str | None = None,
 ) -> Splits:
-    """Turn two source images: classes 0 and 2 are upright, 1 and 3 upside down, ± `spread` degrees.
+    """Rotate two images: classes 0 and 2 are upright, 1 and 3 upside down, ± `spread` degrees.
 
-    The sources are drawn in code, or read from an `.npz` file that holds two images (3, 32, 32),
-    such as the authors' own.
+    The images are drawn in code, or read from an `.npz` file that holds two images (3, 32, 32),
+    such as those of the authors.
     """
     validation.sizes(sizes)
     sources = figures() if images is None else read(Path(images))
@@ -55,7 +55,7 @@ def read(path: Path) -> Tensor:
 
 
 def figures() -> Tensor:
-    """Draw a lighthouse and a mushroom, (2, 3, 32, 32), each inside the circle that turns keep."""
+    """Draw a lighthouse and a mushroom, (2, 3, 32, 32), inside the circle that rotations keep."""
     y, x = np.mgrid[-15.5:16, -15.5:16]
 
     def paint(*shapes: tuple[np.ndarray, tuple[float, float, float]]) -> np.ndarray:

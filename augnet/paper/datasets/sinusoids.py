@@ -1,4 +1,4 @@
-"""The sinusoids of section 4.2: noisy waves whose class is their frequency, give or take."""
+"""The sinusoids of section 4.2: noisy waves whose class is their frequency, within a range."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def load(
     """Make waves (N, 1, T) of unit amplitude, random phase and a frequency near their class's.
 
     The frequency lies within ± `spread` Hz of one of `frequencies`; white noise of the given
-    standard deviation is added. Classes are even, in random order.
+    standard deviation is added. Classes are balanced, in random order.
     """
     validation.sizes(sizes)
     generator = Generator().manual_seed(seed)
@@ -30,12 +30,12 @@ def load(
     time = torch.arange(round(duration * sfreq)) / sfreq
 
     def make(size: int) -> Samples:
-        def even() -> Tensor:
+        def uniform() -> Tensor:
             return torch.rand(size, generator=generator)
 
         label = torch.arange(size)[torch.randperm(size, generator=generator)] % len(centers)
-        frequency = centers[label] + spread * (2 * even() - 1)
-        phase = 2 * torch.pi * even()
+        frequency = centers[label] + spread * (2 * uniform() - 1)
+        phase = 2 * torch.pi * uniform()
         wave = torch.sin(2 * torch.pi * frequency[:, None] * time + phase[:, None])
         wave = wave + noise * torch.randn(wave.shape, generator=generator)
         return Samples(wave[:, None], label)

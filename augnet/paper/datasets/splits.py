@@ -1,4 +1,4 @@
-"""What every data set loads."""
+"""The type of a loaded data set."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Samples(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """What is learned from, what choices are made on, what is reported."""
+    """Samples for training, for choices such as early stopping, and for the final score."""
 
     train: Samples
     valid: Samples

@@ -1,87 +1,92 @@
-"""ADDA and CADDA (Rommel et al. 2022): gradients of the validation loss in a relaxed policy.
+"""ADDA and CADDA (Rommel et al. 2022): move a relaxed policy down the validation loss.
 
-How a choice between transforms is relaxed is not published; ours is that of Faster AutoAugment. The
-sign of the update follows from the derivative: what lowers the validation loss after a step of
-training is followed.
+The paper does not say how a choice between transforms is relaxed; this is the relaxation of Faster
+AutoAugment. The policy moves in the direction that lowers the validation loss after one step of
+training.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from augnet.layers import ByClass, Policy
+from augnet.paper.datasets import Samples
+from augnet.paper.search.gradient import EndlessBatches, GradientSearch
 from augnet.paper.search.space import RelaxedPolicy
 from augnet.paper.search.task import Task
-from augnet.paper.search.unrolled import Unrolled, assign
+from augnet.paper.search.unrolled import Unrolled
+from augnet.training import descend, update
 
 
-def adda(
-    task: Task,
-    *,
-    epochs: int = 20,
-    pause: int = 2,
-    step: float = 0.1,
-    policy_lr: float = 1e-2,
-    by_class: bool = False,
-) -> Iterator[Policy | ByClass]:
-    """Pretrain a trunk; then in turns move the policy by its hypergradient, and train the trunk.
+class ADDA(GradientSearch):
+    """Pretrain a trunk; then alternate: move the policy by its hypergradient, train the trunk.
 
-    `by_class` learns a policy for each class. Gives the policy after every few epochs.
+    `by_class` learns one policy for each class.
     """
-    order, start, valid_order = (Generator().manual_seed(task.seed + n) for n in range(3))
-    net = task.train().net.train()
-    classes = int(task.splits.train.y.max()) + 1 if by_class else 1
-    with torch.random.fork_rng():
-        torch.manual_seed(task.seed)
-        policies = [
-            RelaxedPolicy(task.transforms, generator=start).to(task.device) for _ in range(classes)
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        epochs: int = 20,
+        pause: int = 2,
+        step: float = 0.1,
+        policy_lr: float = 1e-2,
+        by_class: bool = False,
+    ) -> None:
+        super().__init__(task, epochs, pause)
+        self.by_class = by_class
+        first, valid_order = (Generator().manual_seed(task.seed + n) for n in (1, 2))
+        classes = int(task.splits.train.y.max()) + 1 if by_class else 1
+        self.trunk = task.net().trunk.train()
+        self.relaxed = [
+            RelaxedPolicy(task.transforms, generator=first).to(task.device) for _ in range(classes)
         ]
-        learned = [p for policy in policies for p in policy.parameters()]
-        upper = torch.optim.Adam(learned, policy_lr, betas=(0.5, 0.999))
-        lower = torch.optim.Adam(
-            net.trunk.parameters(), task.training.lr, betas=task.training.betas
+        self.learned = [p for policy in self.relaxed for p in policy.parameters()]
+        self.policy_optimizer = torch.optim.Adam(self.learned, policy_lr, betas=(0.5, 0.999))
+        self.trunk_optimizer = torch.optim.Adam(
+            self.trunk.parameters(), task.training.lr, betas=task.training.betas
         )
-        unrolled = Unrolled(net.trunk, step)
-        valid = forever(task, valid_order)
-        turn = 0
-        for epoch in range(epochs):
-            for x, y in task.batches(task.splits.train, order):
-                turn += 1
-                train = partial(_loss, task, net.trunk, policies, x, y, turn)
-                seen = next(valid)
-                _, direction = unrolled.after(train, partial(task.loss, net.trunk, *seen))
-                assign(learned, unrolled.hypergradient(train, direction, learned))
-                upper.step()
-                lower.zero_grad()
-                train().backward()
-                lower.step()
-            if (epoch + 1) % pause == 0 or epoch + 1 == epochs:
-                hard = [policy.harden() for policy in policies]
-                yield ByClass(hard) if by_class else hard[0]
+        self.unrolled = Unrolled(self.trunk, step)
+        self.valid = EndlessBatches(task, task.splits.valid, valid_order)
+        self.parts |= {
+            "trunk": self.trunk,
+            "policy": nn.ModuleList(self.relaxed),
+            "trunk_optimizer": self.trunk_optimizer,
+            "policy_optimizer": self.policy_optimizer,
+            "valid": self.valid,
+        }
+
+    def start(self) -> None:
+        """Pretrain the trunk without augmentation."""
+        self.trunk.load_state_dict(self.task.train().net.trunk.state_dict())
+
+    def step(self, batch: Samples) -> Mapping[str, Tensor]:
+        """Move the policy by its hypergradient, then train the trunk on views."""
+        train = partial(self._train_loss, batch, seed=self.loop.done + 1)
+        valid = partial(self.task.loss, self.trunk, *next(self.valid))
+        valid_loss, direction = self.unrolled.after(train, valid)
+        update(self.policy_optimizer, self.unrolled.hypergradient(train, direction, self.learned))
+        loss = train()
+        descend(self.trunk_optimizer, loss)
+        return {"train_loss": loss, "valid_loss": torch.tensor(valid_loss)}
+
+    def policy(self) -> Policy | ByClass:
+        """Return the policy of the heaviest transforms, or one for each class."""
+        policies = [policy.harden() for policy in self.relaxed]
+        return ByClass(policies) if self.by_class else policies[0]
+
+    def _train_loss(self, batch: Samples, seed: int) -> Tensor:
+        """Compute the loss of views; views and dropout are the same for the same seed."""
+        x, y = batch
+        generator = Generator(device=x.device).manual_seed(seed)
+        torch.manual_seed(seed)
+        if len(self.relaxed) == 1:
+            return self.task.loss(self.trunk, self.relaxed[0](x, generator, seed), y)
+        views = ByClass(self.relaxed).labeled(x, y, generator)
+        return self.task.loss(self.trunk, views, y)
 
 
-cadda = partial(adda, by_class=True)
-
-
-def forever(task: Task, order: Generator) -> Iterator[tuple[Tensor, Tensor]]:
-    """Go through the validation set again and again."""
-    while True:
-        yield from task.batches(task.splits.valid, order)
-
-
-def _loss(
-    task: Task,
-    trunk: torch.nn.Module,
-    policies: list[RelaxedPolicy],
-    x: Tensor,
-    y: Tensor,
-    turn: int,
-) -> Tensor:
-    """Give the loss of views, by the same dice in the same turn: dropout's among them."""
-    dice = Generator(device=x.device).manual_seed(turn)
-    torch.manual_seed(turn)
-    if len(policies) == 1:
-        return task.loss(trunk, policies[0](x, dice, turn), y)
-    return task.loss(trunk, ByClass(policies).labeled(x, y, dice), y)
+CADDA = partial(ADDA, by_class=True)

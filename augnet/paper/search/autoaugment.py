@@ -1,4 +1,4 @@
-"""AutoAugment (Cubuk et al. 2019), with trials in the place of a controller, as in the paper."""
+"""AutoAugment (Cubuk et al. 2019), with trials instead of a controller, as in the paper."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import optuna
 from augnet.layers import Policy
 from augnet.paper.config import Config
 from augnet.paper.search.task import Task
-from augnet.paper.search.trials import best, every, open_study, suggest
+from augnet.paper.search.trials import best_trials, open_study, run_trials, suggest_policy
 
 
 def autoaugment(
@@ -20,22 +20,22 @@ def autoaugment(
     study: str = "autoaugment",
     settings: Config | None = None,
 ) -> Iterator[Policy]:
-    """Train from scratch with each policy that is suggested; its worth is the validation score.
+    """Train from scratch with each suggested policy; its value is the validation score.
 
-    A trial that at some epoch is worse than most were is pruned. Gives the best policy so far after
-    every few trials (`pause`). A study in a `storage` is of one config, the `settings`.
+    A trial that is worse at some epoch than most trials were is pruned. Yields the best policy so
+    far after every `pause` trials. All trials of a study have the same `settings`.
     """
     opened = open_study(storage, study, task.seed, settings)
 
     def value(trial: optuna.trial.Trial) -> float:
-        def watch(epoch: int, score: float) -> None:
+        def report(epoch: int, score: float) -> None:
             if not math.isfinite(score):
                 raise ArithmeticError(f"the validation score of epoch {epoch} is {score}")
             trial.report(score, epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-        return task.train(suggest(trial, task.all_transforms), watch=watch).valid
+        return task.train(suggest_policy(trial, task.all_transforms), on_epoch=report).valid
 
-    for _ in every(opened, task, value, trials, pause):
-        yield suggest(best(opened)[0], task.all_transforms)
+    for _ in run_trials(opened, task, value, trials, pause):
+        yield suggest_policy(best_trials(opened)[0], task.all_transforms)

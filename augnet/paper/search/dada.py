@@ -1,193 +1,127 @@
-"""DADA (Li et al. 2020): sub-policies are drawn, and RELAX tells which ones to draw more often.
+"""DADA (Li et al. 2020): draw sub-policies, and learn by RELAX which to draw more often.
 
-All pairs of transforms are candidates. In each step one is drawn, and for each of its transforms whether it
-is used. What is drawn is judged by the validation loss after an unrolled step of training with it;
-as that has no gradient in the draw, RELAX estimates one (Grathwohl et al. 2018): without bias, its
-variance lowered by a surrogate that learns along. The authors take finite differences of the
-estimator; that of the unrolled loss itself is ours, and what the loss would be without the step is
-taken off. Magnitudes have gradients through the transforms, where the authors let 1 stand for them.
+All pairs of transforms are candidates. Each step draws one, and for each of its transforms whether
+it is applied. The draw is judged by the validation loss after an unrolled step of training with
+it, minus the loss without that step; RELAX estimates the gradient in the draw. The authors take
+finite differences of the estimator; estimating from the unrolled loss itself is a choice of this
+package. Magnitudes have gradients through the transforms; the authors set these gradients to 1.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from functools import partial
-from itertools import combinations
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from augnet.layers import Policy, Step
-from augnet.paper.search.adda import forever
-from augnet.paper.search.space import STEPS, SUBPOLICIES
+from augnet.layers import Policy
+from augnet.paper.datasets import Samples
+from augnet.paper.search.gradient import EndlessBatches, GradientSearch
+from augnet.paper.search.relax import Draw, Pairs, relax
+from augnet.paper.search.space import STEPS
 from augnet.paper.search.task import FORWARD, Task
-from augnet.paper.search.unrolled import Unrolled, assign
-from augnet.transforms import Transform
-from augnet.transforms.noise import uniform
-from augnet.transforms.relax import unit_interval
-
-SOFT = 0.5  # temperature of the relaxed draws
+from augnet.paper.search.unrolled import Loss, Unrolled
+from augnet.training import descend, update
 
 
-class Pairs(nn.Module):
-    """All pairs of transforms: how likely each is drawn, how often and how strongly it acts."""
+class DADA(GradientSearch):
+    """Learn how likely each pair of transforms is drawn, while a trunk is trained with draws."""
 
-    def __init__(self, transforms: list[Transform]) -> None:
-        super().__init__()
-        self.transforms = transforms
-        some = combinations(range(len(transforms)), STEPS) if len(transforms) > 1 else [(0, 0)]
-        self.pairs = list(some)
-        self.logits = nn.Parameter(torch.zeros(len(self.pairs)))
-        self.gates = nn.Parameter(torch.zeros(len(self.pairs), STEPS))
-        self.raw_magnitudes = nn.Parameter(torch.full((len(self.pairs), STEPS), 0.5))
-
-    def view(self, x: Tensor, pair: int, used: list[bool], dice: Generator) -> Tensor:
-        """Transform a batch by the transforms of a pair that are used."""
-        magnitudes = unit_interval(self.raw_magnitudes)[pair]
-        for transform, magnitude, acts in zip(self.pairs[pair], magnitudes, used, strict=True):
-            if acts:
-                x = self.transforms[transform].view(x, magnitude, dice)
-        return x
-
-    @torch.no_grad()
-    def harden(self, count: int = SUBPOLICIES) -> Policy:
-        """Give the policy of the likeliest pairs."""
-        chosen = self.logits.topk(min(count, len(self.pairs))).indices.tolist()
-        often = torch.sigmoid(self.gates).tolist()
-        magnitudes = unit_interval(self.raw_magnitudes).tolist()
-        return Policy(
-            [
-                [
-                    Step(self.transforms[transform], often[pair][k], magnitudes[pair][k])
-                    for k, transform in enumerate(self.pairs[pair])
-                ]
-                for pair in chosen
-            ]
+    def __init__(
+        self,
+        task: Task,
+        *,
+        epochs: int = 20,
+        pause: int = 2,
+        step: float = 0.1,
+        policy_lr: float = 2e-2,
+        surrogate_lr: float = 1e-2,
+    ) -> None:
+        super().__init__(task, epochs, pause)
+        self.trunk = task.net().trunk.train()
+        self.pairs = Pairs(task.transforms).to(task.device)
+        with self.random_state:
+            inputs = (1 + STEPS) * len(self.pairs.pairs)
+            layers = (nn.Linear(inputs, 100), nn.Tanh(), nn.Linear(100, 1))
+            self.surrogate = nn.Sequential(*layers).to(task.device)
+        self.policy_optimizer = torch.optim.Adam(
+            self.pairs.parameters(), policy_lr, betas=(0.5, 0.999)
         )
+        self.surrogate_optimizer = torch.optim.Adam(self.surrogate.parameters(), surrogate_lr)
+        self.trunk_optimizer = torch.optim.Adam(
+            self.trunk.parameters(), task.training.lr, betas=task.training.betas
+        )
+        self.unrolled = Unrolled(self.trunk, step)
+        valid_order, self.generator = Generator().manual_seed(task.seed + 1), task.generator(2)
+        self.valid = EndlessBatches(task, task.splits.valid, valid_order)
+        self.gain_scale = 1.0
+        self.generators["draws"] = self.generator
+        self.parts |= {
+            "trunk": self.trunk,
+            "pairs": self.pairs,
+            "surrogate": self.surrogate,
+            "trunk_optimizer": self.trunk_optimizer,
+            "policy_optimizer": self.policy_optimizer,
+            "surrogate_optimizer": self.surrogate_optimizer,
+            "valid": self.valid,
+        }
 
+    def step(self, batch: Samples) -> Mapping[str, Tensor]:
+        """Train surrogate and policy by a draw, then the trunk with the same draw."""
+        seed = self.loop.done + 1
+        draw = Draw(self.pairs, self.generator)
+        train = partial(self._train_loss, batch, draw, seed)
+        valid = partial(self._loss, *next(self.valid), seed)
+        valid_loss, direction = self.unrolled.after(train, valid)
+        gain = self._relative_gain(valid_loss, valid, len(batch.y))
+        gradients = relax(gain, draw, self.surrogate, [self.pairs.logits, self.pairs.gates])
+        self._train_surrogate(gradients)
+        magnitudes = self.pairs.raw_magnitudes
+        (slope,) = (
+            self.unrolled.hypergradient(train, direction, [magnitudes])
+            if any(draw.applied)
+            else [torch.zeros_like(magnitudes)]
+        )
+        update(self.policy_optimizer, [g.detach() for g in (*gradients, slope)])
+        loss = train()
+        descend(self.trunk_optimizer, loss)
+        return {"train_loss": loss, "valid_loss": torch.tensor(valid_loss)}
 
-class Draw:
-    """A draw of a pair and of its gates, as RELAX needs it: hard, relaxed, and that given hard."""
+    def _relative_gain(self, loss: float, valid: Loss, samples: int) -> float:
+        """Return how much the step raises the validation loss, in units of its running mean."""
+        with torch.no_grad():
+            gain = loss - valid().item()
+        self.task.passes -= (1 - FORWARD) * samples
+        first = self.loop.done == 0
+        self.gain_scale = abs(gain) or 1.0 if first else 0.9 * self.gain_scale + 0.1 * abs(gain)
+        return gain / max(self.gain_scale, 1e-12)
 
-    def __init__(self, policy: Pairs, dice: Generator) -> None:
-        logits, gates = policy.logits, policy.gates
-        noise = _inside(uniform(logits, logits.shape, dice))
-        relaxed = logits - (-noise.log()).log()
-        index = relaxed.argmax()
-        again = _inside(uniform(logits, logits.shape, dice))
-        top = -(-again[index].log()).log()
-        others = -(-again.log() / torch.softmax(logits, 0) - again[index].log()).log()
-        given = torch.where(torch.arange(len(logits), device=logits.device) == index, top, others)
+    def _train_surrogate(self, gradients: list[Tensor]) -> None:
+        """Lower the variance of the estimated gradients."""
+        variance = torch.stack([g.square().sum() for g in gradients]).sum()
+        parameters = list(self.surrogate.parameters())
+        slopes = torch.autograd.grad(variance, parameters, retain_graph=True)
+        update(self.surrogate_optimizer, slopes)
 
-        odds = torch.sigmoid(gates)
-        coin = _inside(uniform(gates, gates.shape, dice))
-        tossed = coin > 1 - odds
-        second = _inside(uniform(gates, gates.shape, dice))
-        likely = torch.where(tossed, 1 - odds + second * odds, second * (1 - odds))
-        # Only the gates of the pair are drawn with it: nothing is given of the others.
-        mine = torch.arange(len(gates), device=gates.device)[:, None] == index
-        likely = torch.where(mine, likely, coin)
+    def policy(self) -> Policy:
+        """Return the policy of the most likely pairs."""
+        return self.pairs.harden()
 
-        self.pair = int(index)
-        self.used = tossed[self.pair].tolist()
-        self.relaxed = _softened(relaxed, gates + torch.logit(coin))
-        self.given = _softened(given, gates + torch.logit(_inside(likely)))
-        hard = tossed[self.pair].to(gates.dtype)
-        told = F.binary_cross_entropy_with_logits(gates[self.pair], hard, reduction="sum")
-        self.log_probability = torch.log_softmax(logits, 0)[self.pair] - told
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that changes, as tensors and plain values."""
+        return super().state_dict() | {"gain_scale": self.gain_scale}
 
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where a search with the same arguments was left."""
+        super().load_state_dict(state)
+        self.gain_scale = state["gain_scale"]
 
-def _inside(u: Tensor) -> Tensor:
-    return u.clamp(1e-6, 1 - 1e-6)
+    def _train_loss(self, batch: Samples, draw: Draw, seed: int) -> Tensor:
+        """Compute the loss of views by a draw, the same for the same seed."""
+        x, y = batch
+        generator = Generator(device=x.device).manual_seed(seed)
+        return self._loss(self.pairs.view(x, draw.pair, draw.applied, generator), y, seed)
 
-
-def _softened(logits: Tensor, gates: Tensor) -> Tensor:
-    chosen = torch.softmax(logits / SOFT, 0)
-    return torch.cat((chosen, (chosen[:, None] * torch.sigmoid(gates / SOFT)).flatten()))
-
-
-def relax(
-    loss: float, draw: Draw, surrogate: nn.Module, parameters: Sequence[Tensor]
-) -> list[Tensor]:
-    """Estimate the gradient of the expected loss, with a graph in which the surrogate can learn.
-
-    (f(b) − c(z̃)) ∇ log p(b) + ∇ c(z) − ∇ c(z̃), where z is relaxed, and z̃ is so given b.
-    """
-    scores = torch.autograd.grad(draw.log_probability, parameters, retain_graph=True)
-    guessed = surrogate(draw.given).squeeze()
-    slopes = torch.autograd.grad(
-        surrogate(draw.relaxed).squeeze() - guessed, parameters, create_graph=True
-    )
-    return [(loss - guessed) * score + slope for score, slope in zip(scores, slopes, strict=True)]
-
-
-def dada(
-    task: Task,
-    *,
-    epochs: int = 20,
-    pause: int = 2,
-    step: float = 0.1,
-    policy_lr: float = 2e-2,
-    surrogate_lr: float = 1e-2,
-) -> Iterator[Policy]:
-    """Learn how likely each pair of transforms should be drawn, while a trunk is trained with draws.
-
-    Gives the policy of the likeliest pairs after every few epochs.
-    """
-    order, valid_order = (Generator().manual_seed(task.seed + n) for n in range(2))
-    dice = task.dice(2)
-    with torch.random.fork_rng():
-        torch.manual_seed(task.seed)
-        trunk = task.net().trunk.train()
-        policy = Pairs(task.transforms).to(task.device)
-        surrogate = nn.Sequential(
-            nn.Linear((1 + STEPS) * len(policy.pairs), 100), nn.Tanh(), nn.Linear(100, 1)
-        ).to(task.device)
-        learned = list(policy.parameters())
-        upper = torch.optim.Adam(learned, policy_lr, betas=(0.5, 0.999))
-        guesses = torch.optim.Adam(surrogate.parameters(), surrogate_lr)
-        lower = torch.optim.Adam(trunk.parameters(), task.training.lr, betas=task.training.betas)
-        unrolled, valid = Unrolled(trunk, step), forever(task, valid_order)
-        scale, turn = 1.0, 0
-        for epoch in range(epochs):
-            for x, y in task.batches(task.splits.train, order):
-                turn += 1
-                draw = Draw(policy, dice)
-                train = partial(_loss, task, trunk, policy, draw, x, y, turn)
-                seen = partial(_plain, task, trunk, *next(valid), turn)
-                loss, direction = unrolled.after(train, seen)
-                with torch.no_grad():
-                    gain = loss - seen().item()
-                    task.passes -= (1 - FORWARD) * len(y)
-                scale = 0.9 * scale + 0.1 * abs(gain) if turn > 1 else abs(gain) or 1.0
-                gradients = relax(gain / max(scale, 1e-12), draw, surrogate, learned[:2])
-                variance = torch.stack([g.square().sum() for g in gradients]).sum()
-                assign(list(surrogate.parameters()),
-                       list(torch.autograd.grad(variance, list(surrogate.parameters()),
-                                                retain_graph=True)))  # fmt: skip
-                guesses.step()
-                strengths = [policy.raw_magnitudes]
-                slopes = (
-                    unrolled.hypergradient(train, direction, strengths)
-                    if any(draw.used)
-                    else [torch.zeros_like(policy.raw_magnitudes)]
-                )
-                assign(learned, [g.detach() for g in (*gradients, *slopes)])
-                upper.step()
-                lower.zero_grad()
-                train().backward()
-                lower.step()
-            if (epoch + 1) % pause == 0 or epoch + 1 == epochs:
-                yield policy.harden()
-
-
-def _loss(
-    task: Task, trunk: nn.Module, policy: Pairs, draw: Draw, x: Tensor, y: Tensor, turn: int
-) -> Tensor:
-    """Give the loss of views by what was drawn, with the same dice in the same turn."""
-    view = policy.view(x, draw.pair, draw.used, Generator(device=x.device).manual_seed(turn))
-    return _plain(task, trunk, view, y, turn)
-
-
-def _plain(task: Task, trunk: nn.Module, x: Tensor, y: Tensor, turn: int) -> Tensor:
-    torch.manual_seed(turn)  # of dropout
-    return task.loss(trunk, x, y)
+    def _loss(self, x: Tensor, y: Tensor, seed: int) -> Tensor:
+        torch.manual_seed(seed)  # for dropout
+        return self.task.loss(self.trunk, x, y)

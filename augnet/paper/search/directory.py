@@ -1,192 +1,179 @@
-"""A search as a directory: what was asked, and one line per point.
+"""Keep one search in a resumable directory.
 
-    search.json     method, config and seed, which data and versions: written first
-    points.jsonl    seconds, passes, validation and test score, and the policy
-    study.db        what was tried, where a search makes trials
-    over.json       written last: the search is over
+    manifest.json   method, config and seed, data and versions (`augnet.training`)
+    points.jsonl    seconds, passes, validation and test score, and the policy; one line per point
+    state.pt        what is needed to go on after the last point; removed at the end
+    study.db        the trials, if the search makes any
 
-A search by trials that was killed goes on from its study; others begin again.
+A search that was killed resumes: a search by trials from its study, all others from state.pt.
 """
 
 import inspect
 import json
-import time
+import platform
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from lightning_fabric import Fabric
+import torch
 
 import augnet
-from augnet.files import write
 from augnet.layers import ByClass, Policy
-from augnet.net import AugNet
 from augnet.paper.config import Config, ConfigError
-from augnet.paper.datasets import DATASETS, Samples, Splits, describe
+from augnet.paper.datasets import DATASETS, Splits, describe
 from augnet.paper.run import build, commit, make
 from augnet.paper.search import SEARCHES
-from augnet.paper.search.space import as_table, vocabulary
-from augnet.paper.search.task import Point, Task, points, seldom_tested
-from augnet.paper.search.trials import refuse_others
-from augnet.paper.train import Trainer
+from augnet.paper.search.curves import Point, SearchCurve, TrainingCurve
+from augnet.paper.search.space import as_table, search_space
+from augnet.paper.search.task import Task
+from augnet.paper.search.trials import check_storage
+from augnet.training import DirectoryError, ResumableDirectory, fingerprint
 from augnet.trunks import TRUNKS
 from augnet.validation import nearest
 
-SCHEMA = 1
-GIVEN = ("task", "storage", "study", "settings")  # by us to searches, and no options
+POINTS = "points.jsonl"
+NO_OPTIONS = ("task", "storage", "study", "settings")  # arguments that the directory sets
 
 
 class SearchDirectory:
-    """The files of one method on one fold. What is there already must be this very search's.
+    """The files of one method with one seed; what is there already must be this very search's.
 
-    The method is a search, or a variant of the experiment, which is trained end to end: then each
-    epoch is a point.
+    The method is one of SEARCHES, or a variant of the experiment that is trained end to end: then
+    each epoch is a point.
     """
 
     def __init__(self, path: Path, method: str, config: Config, seed: int) -> None:
-        self.path, self.method, self.config, self.seed = path, method, config, seed
+        self.path, self.method, self.config, self.seed = Path(path), method, config, seed
+        settings = {"method": method, "config": config.model_dump(mode="json"), "seed": seed}
+        self.directory = ResumableDirectory(path, "search", settings)
 
     @property
     def finished(self) -> bool:
-        """Whether the search is over."""
-        return (self.path / "over.json").exists()
+        """Whether the search is finished."""
+        return self.directory.finished
 
     def check(self) -> None:
-        """Refuse a directory that is not this search's, and leave it as it is."""
-        if not self.path.exists() or not any(self.path.iterdir()):
-            return
-        try:
-            found = json.loads((self.path / "search.json").read_text(encoding="utf-8"))
-            mine = Config(**found["config"]) == self.config
-            same = mine and (found["method"], found["seed"]) == (self.method, self.seed)
-        except (OSError, ValueError, KeyError, TypeError):
-            same = False
-        if not same:
-            raise ConfigError(
-                f"{self.path} is not empty, and not this search's: it was made with other "
-                "settings, or is something else. Choose another --out"
-            )
+        """Raise DirectoryError if the path holds anything but this search; change nothing."""
+        self.directory.check()
 
     def run(self, storage: str | None = None) -> Iterator[Point]:
-        """Search from where it stands; give and write one point after the other."""
+        """Search from where it was left to the end; yield and write one point after the other.
+
+        `storage` is the address of a database for trials, by default a file in the directory.
+        """
         self.check()
         if self.finished:
             return
-        found = self._points(storage)  # which refuses mistakes before anything is written
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._write("search.json", [self._describe()])
-        lines = self._resumable()
-        for point in found:
-            lines.append(_as_row(point))
-            self._write("points.jsonl", lines)
-            yield point
-        self._write("over.json", [{"points": len(lines)}])
+        curve, splits = self._build(storage)  # raises before anything is written
+        with self.directory.open(fingerprint(*chain(*splits)), **self._about()):
+            if self.finished:  # by another process, since the check above
+                return
+            rows = self._resume(curve)
+            for point in curve:
+                rows.append(_as_row(point))
+                state = curve.state_dict()
+                if state is not None:
+                    self.directory.save_state({"points": rows, "curve": state})
+                self.directory.write({POINTS: _lines(rows)})
+                yield point
+            self.directory.finish({POINTS: _lines(rows)})
 
-    def _points(self, storage: str | None) -> Iterator[Point]:
+    def _build(self, storage: str | None) -> tuple[SearchCurve | TrainingCurve, Splits]:
+        """Build what gives the points, and the data; raise ConfigError for wrong settings."""
+        if storage and not uses_trials(self.method):
+            raise ConfigError(f"--storage is for searches by trials; {self.method} makes none")
         if self.method not in SEARCHES:
-            return trained(self.config, self.seed, *build(self.config, self.seed))
+            net, splits = build(self.config, self.seed)
+            return TrainingCurve(self.config, self.seed, net, splits), splits
+        options = self._options()
+        if uses_trials(self.method):
+            name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
+            if storage:
+                check_storage(storage, name, self.config)
+            local = f"sqlite:///{self.path / 'study.db'}"
+            options |= {"storage": storage or local, "study": name, "settings": self.config}
+        task = build_task(self.config, self.seed)
+        return SearchCurve(SEARCHES[self.method](task, **options), task), task.splits
+
+    def _options(self) -> dict[str, Any]:
+        """Return the options of the search; raise ConfigError for unknown or wrong ones."""
         options = dict(self.config.search.options.get(self.method, {}))
         known = inspect.signature(SEARCHES[self.method]).parameters
         for key, value in options.items():
             where = f"search.options.{self.method}.{key}"
-            if key not in known or key in GIVEN:
-                names = [name for name in known if name not in GIVEN]
+            if key not in known or key in NO_OPTIONS:
+                names = [name for name in known if name not in NO_OPTIONS]
                 raise ConfigError(f"unknown key {where!r}{nearest(key, names)}")
-            _check(where, value, known[key].annotation)
-        if resumes(self.method):
-            name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
-            local = f"sqlite:///{self.path / 'study.db'}"
-            if storage:
-                refuse_others(storage, name, self.config)
-            options |= {"storage": storage or local, "study": name, "settings": self.config}
-        elif storage:
-            raise ConfigError(f"--storage is for searches by trials; {self.method} makes none")
-        given = task(self.config, self.seed)
-        policies = SEARCHES[self.method](given, **options)  # now, so that it can refuse
-        return points(lambda _: policies, given)
+            _check_option(where, value, known[key].annotation)
+        return options
 
-    def _resumable(self) -> list[dict[str, Any]]:
-        """Give the points so far, if the search goes on from them."""
-        file = self.path / "points.jsonl"
-        if not (resumes(self.method) and file.exists()):
+    def _resume(self, curve: SearchCurve | TrainingCurve) -> list[dict[str, Any]]:
+        """Load the state after the last point, if there is one; return the points so far."""
+        if uses_trials(self.method):
+            content = self.directory.read(POINTS) or b""
+            return [json.loads(line) for line in content.splitlines()]
+        state = self.directory.load_state()
+        if state is None:
             return []
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        try:
+            curve.load_state_dict(state["curve"])
+            return list(state["points"])
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise DirectoryError(
+                f"{self.path / 'state.pt'} does not fit ({type(error).__name__}: "
+                f"{str(error).splitlines()[0]}): remove it to begin again"
+            ) from None
 
-    def _describe(self) -> dict[str, Any]:
+    def _about(self) -> dict[str, str]:
+        """Describe the data, the code and the machine."""
         return {
-            "schema": SCHEMA,
-            "method": self.method,
-            "seed": self.seed,
-            "data": describe(self.config.data.model_dump()),
-            "versions": {"augnet": augnet.__version__, "commit": commit()},
-            "config": self.config.model_dump(mode="json"),
+            "dataset": describe(self.config.data.model_dump()),
+            "augnet": augnet.__version__,
+            "commit": commit(),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
         }
 
-    def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
-        write(self.path / name, "".join(json.dumps(row) + "\n" for row in rows))
 
-
-def resumes(method: str) -> bool:
-    """Whether a killed search goes on from its study: those by trials do, others begin again."""
+def uses_trials(method: str) -> bool:
+    """Return whether a method searches by trials, which are kept in a study."""
     search = SEARCHES.get(method)
     return search is not None and "storage" in inspect.signature(search).parameters
 
 
-def _check(where: str, value: Any, kind: type) -> None:
-    """Refuse what is no number where a number is wanted, or none above zero."""
-    taken: tuple[type, ...] = {int: (int,), float: (int, float), bool: (bool,)}[kind]
-    if type(value) not in taken or (kind is not bool and not value > 0):
-        wanted = {
+def _check_option(where: str, value: Any, kind: type) -> None:
+    """Raise ConfigError if an option is not a positive number, or not a boolean."""
+    accepted: tuple[type, ...] = {int: (int,), float: (int, float), bool: (bool,)}[kind]
+    if type(value) not in accepted or (kind is not bool and not value > 0):
+        expected = {
             int: "a whole number from 1",
             float: "a number above 0",
             bool: "true or false",
         }
-        raise ConfigError(f"{where} takes {wanted[kind]}; got {value!r}")
+        raise ConfigError(f"{where} takes {expected[kind]}; got {value!r}")
 
 
-def task(config: Config, seed: int) -> Task:
-    """Make the task of an experiment: its transforms are those of its layers, each once."""
+def build_task(config: Config, seed: int) -> Task:
+    """Build the task of an experiment; its transforms are those of the layers, each once."""
     arguments = config.augment.arguments
     if "layers" not in arguments:
         raise ConfigError(
-            f"searches use the transforms of layers, and augment is {config.augment.name!r}: name a "
-            "variant with layers by --variant"
+            f"searches use the transforms of layers, and augment is {config.augment.name!r}: name "
+            "a variant with layers by --variant"
         )
     shared = (arguments.get("sfreq"), arguments.get("channels", ()))
-    asked = {"augment.layers": list(chain(*arguments["layers"])), "search.more": config.search.more}
+    specs = {"augment.layers": list(chain(*arguments["layers"])), "search.more": config.search.more}
     transforms = []
-    for key, specs in asked.items():
+    for key, value in specs.items():
         try:
-            transforms.append(vocabulary(specs, *shared))
+            transforms.append(search_space(value, *shared))
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{key}: {error}") from None
     splits = make("data", DATASETS, config.data, seed=seed)
     trunk = partial(make, "trunk", TRUNKS, config.trunk)
     return Task(splits, trunk, transforms[0], config.train, transforms[1], seed)
-
-
-def trained(config: Config, seed: int, net: AugNet, splits: Splits) -> Iterator[Point]:
-    """Train a variant end to end: the point of each epoch is the best epoch so far.
-
-    The clock stands while the test set is looked at.
-    """
-    fabric = Fabric(accelerator="auto", devices=1)
-    scores = config.scores.model_copy(update={"invariance": []})  # nobody asks for it here
-    training = (config.train, config.regularizer, seed, fabric, scores)
-    trainer = Trainer(net, seldom_tested(splits), *training)
-    metric, seconds, test = config.train.metric, 0.0, 0.0
-    epochs = iter(trainer)
-    while True:
-        began = time.perf_counter()
-        if next(epochs, None) is None:
-            return
-        seconds += time.perf_counter() - began
-        if trainer.best_epoch == len(trainer.rows) - 1:
-            test = trainer.score(Samples(*map(fabric.to_device, splits.test)))[metric]
-        passes = float(len(trainer.rows) * len(splits.train.y) * net.train_copies)
-        yield Point(seconds, passes, trainer.rows[trainer.best_epoch][f"valid_{metric}"], test)
 
 
 def _as_row(point: Point) -> dict[str, Any]:
@@ -197,3 +184,7 @@ def _as_row(point: Point) -> dict[str, Any]:
     if isinstance(policy, ByClass):
         row["policies"] = [as_table(each) for each in policy.policies]  # type: ignore[arg-type]
     return row
+
+
+def _lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)

@@ -1,6 +1,6 @@
-"""Faster AutoAugment (Hataya et al. 2020): views that a critic cannot tell from samples."""
+"""Faster AutoAugment (Hataya et al. 2020): learn views that a critic cannot tell from samples."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,99 +9,125 @@ from torch import Generator, Tensor, nn
 
 from augnet.layers import Policy
 from augnet.paper.config import ConfigError
+from augnet.paper.datasets import Samples
+from augnet.paper.search.gradient import GradientSearch
 from augnet.paper.search.space import RelaxedPolicy
 from augnet.paper.search.task import Task
+from augnet.training import update
 from augnet.transforms import spread
 from augnet.transforms.noise import uniform
 
-CLASSES, SLOPE = 0.1, 10.0  # weights of the classes' loss and of the gradient penalty
+CLASS_WEIGHT, SLOPE_WEIGHT = 0.1, 10.0  # of the loss of the classes, of the gradient penalty
 
 
 class Critic(nn.Module):
-    """A trunk with a second head: one number that says how real a sample looks.
+    """A trunk with a second head that says how real a sample looks.
 
-    The second head sees what the trunk's last linear layer sees.
+    The second head has the same input as the last linear layer of the trunk.
     """
 
     def __init__(self, trunk: nn.Module, hidden: int = 64) -> None:
         super().__init__()
         linear = [part for part in trunk.modules() if isinstance(part, nn.Linear)]
         if not linear:
-            raise ValueError("a critic needs a trunk that ends with a linear layer")
+            raise ValueError(
+                "Faster AutoAugment needs a trunk with a linear layer; "
+                f"{type(trunk).__name__} has none"
+            )
         self.trunk = trunk
         self.head = nn.Sequential(
             nn.Linear(linear[-1].in_features, hidden), nn.ReLU(), nn.Linear(hidden, 1)
         )
         self._features: list[Tensor] = []
-        linear[-1].register_forward_pre_hook(self._look)
+        linear[-1].register_forward_pre_hook(self._keep_features)
 
-    def _look(self, module: nn.Module, inputs: Any) -> None:
+    def _keep_features(self, module: nn.Module, inputs: Any) -> None:
         self._features.append(inputs[0])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Give scores of the classes, and how real each sample looks."""
+        """Return the scores of the classes, and how real each sample looks."""
         scores = self.trunk(x)
         return scores, self.head(self._features.pop()).squeeze(1)
 
 
-def faster_autoaugment(
-    task: Task, *, epochs: int = 20, pause: int = 2, lr: float = 1e-3, policy_lr: float = 1e-2
-) -> Iterator[Policy]:
+class FasterAutoAugment(GradientSearch):
     """Learn a policy against a critic, which learns to tell views from samples (WGAN-GP).
 
-    Half of each batch is augmented, half is not. Gives the policy after every few epochs.
+    Half of each batch is augmented, half is not.
     """
-    if min(task.training.batch_size, len(task.splits.train.y)) < 2:
-        raise ConfigError(
-            "faster-autoaugment compares two halves of each batch: train.batch_size takes a whole "
-            f"number from 2, and there must be 2 samples; got {task.training.batch_size} and "
-            f"{len(task.splits.train.y)}"
-        )
-    return _learned(task, epochs, pause, lr, policy_lr)
 
+    def __init__(
+        self,
+        task: Task,
+        *,
+        epochs: int = 20,
+        pause: int = 2,
+        lr: float = 1e-3,
+        policy_lr: float = 1e-2,
+    ) -> None:
+        train = task.splits.train
+        if task.batch_size(train) < 2:
+            raise ConfigError(
+                "faster-autoaugment compares two halves of each batch: train.batch_size takes a "
+                "whole number from 2, and there must be 2 samples; got "
+                f"{task.training.batch_size} and {len(train.y)}"
+            )
+        super().__init__(task, epochs, pause)
+        self.batches_per_epoch = len(train.y) // task.batch_size(train)
+        self.order.manual_seed(task.seed + 1)
+        self.generator = task.generator(2)
+        with self.random_state:
+            self.critic = Critic(task.trunk()).to(task.device)
+            first = Generator().manual_seed(task.seed)
+            self.relaxed = RelaxedPolicy(task.transforms, generator=first).to(task.device)
+        betas = (0.0, 0.999)
+        self.critic_optimizer = torch.optim.Adam(self.critic.parameters(), lr, betas=betas)
+        self.policy_optimizer = torch.optim.Adam(self.relaxed.parameters(), policy_lr, betas=betas)
+        self.generators["views"] = self.generator
+        self.parts |= {
+            "critic": self.critic,
+            "policy": self.relaxed,
+            "critic_optimizer": self.critic_optimizer,
+            "policy_optimizer": self.policy_optimizer,
+        }
 
-def _learned(task: Task, epochs: int, pause: int, lr: float, policy_lr: float) -> Iterator[Policy]:
-    start, order = (Generator().manual_seed(task.seed + n) for n in range(2))
-    dice = task.dice(2)
-    with torch.random.fork_rng():
-        torch.manual_seed(task.seed)
-        critic = Critic(task.trunk()).to(task.device)
-        policy = RelaxedPolicy(task.transforms, generator=start).to(task.device)
-        critics = torch.optim.Adam(critic.parameters(), lr, betas=(0.0, 0.999))
-        policies = torch.optim.Adam(policy.parameters(), policy_lr, betas=(0.0, 0.999))
-        for epoch in range(epochs):
-            for turn, (x, y) in enumerate(task.batches(task.splits.train, order)):
-                half = len(y) // 2
-                views = policy(x[:half], dice, turn)
-                _step(critics, _critic_loss(critic, views.detach(), x[half:], y[half:], dice))
-                scores, real = critic(views)
-                _step(policies, CLASSES * F.cross_entropy(scores, y[:half]) - real.mean())
-                task.passes += 5 * half  # real, views, twice for the slope; and the policy's own
-            if (epoch + 1) % pause == 0 or epoch + 1 == epochs:
-                yield policy.harden()
+    def step(self, batch: Samples) -> Mapping[str, Tensor]:
+        """Train the critic, then the policy."""
+        x, y = batch
+        half = len(y) // 2
+        views = self.relaxed(x[:half], self.generator, self.loop.done % self.batches_per_epoch)
+        critic_loss = _critic_loss(self.critic, views.detach(), x[half:], y[half:], self.generator)
+        _descend_own(self.critic_optimizer, critic_loss)
+        scores, realism = self.critic(views)
+        policy_loss = CLASS_WEIGHT * F.cross_entropy(scores, y[:half]) - realism.mean()
+        _descend_own(self.policy_optimizer, policy_loss)
+        self.task.passes += 5 * half  # samples, views, two for the slope, and the policy's
+        return {"critic_loss": critic_loss, "policy_loss": policy_loss}
+
+    def policy(self) -> Policy:
+        """Return the policy of the heaviest transforms."""
+        return self.relaxed.harden()
 
 
 def _critic_loss(
-    critic: Critic, views: Tensor, real: Tensor, labels: Tensor, dice: Generator
+    critic: Critic, views: Tensor, samples: Tensor, labels: Tensor, generator: Generator
 ) -> Tensor:
-    """Tell real from views, with slopes of norm 1 in between, taken over the whole sample."""
-    scores, of_real = critic(real)
-    _, of_views = critic(views)
-    count = min(len(views), len(real))
-    where = spread(uniform(real, (count,), dice), real)
-    between = torch.lerp(views[:count], real[:count], where).requires_grad_()
+    """Compute the loss of telling samples from views, with slopes of norm 1 in between.
+
+    The norm is taken over the whole sample.
+    """
+    scores, sample_realism = critic(samples)
+    _, view_realism = critic(views)
+    count = min(len(views), len(samples))
+    where = spread(uniform(samples, (count,), generator), samples)
+    between = torch.lerp(views[:count], samples[:count], where).requires_grad_()
     (slope,) = torch.autograd.grad(critic(between)[1].sum(), between, create_graph=True)
-    steep = (slope.flatten(1).norm(dim=1) - 1).square().mean()
-    known = CLASSES * F.cross_entropy(scores, labels)
-    return known - of_real.mean() + of_views.mean() + SLOPE * steep
+    excess = (slope.flatten(1).norm(dim=1) - 1).square().mean()
+    class_loss = CLASS_WEIGHT * F.cross_entropy(scores, labels)
+    return class_loss - sample_realism.mean() + view_realism.mean() + SLOPE_WEIGHT * excess
 
 
-def _step(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
-    """Step down a loss; gradients that fall on others are dropped."""
-    optimizer.zero_grad()
+def _descend_own(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """Take a step down a loss; compute no gradients of other parameters."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    for parameter, gradient in zip(
-        parameters, torch.autograd.grad(loss, parameters, allow_unused=True), strict=True
-    ):
-        parameter.grad = gradient
-    optimizer.step()
+    update(optimizer, torch.autograd.grad(loss, parameters, allow_unused=True))

@@ -1,7 +1,7 @@
-"""What is searched: policies of five sub-policies of two transforms with probability and magnitude.
+"""Define what is searched: policies of five sub-policies of two steps.
 
-The same transforms as AugNet's. A policy is `augment.Policy`, whoever found it; here are the ways to
-draw one, to write one down, and the relaxed one that has gradients.
+Each step has a transform, a probability and a magnitude. The transforms are those of AugNet, and
+every search returns an `augnet.layers.Policy`. `RelaxedPolicy` is the form that has gradients.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from augnet.transforms.noise import uniform
 from augnet.transforms.relax import bernoulli, unit_interval
 
 SUBPOLICIES, STEPS = 5, 2
-SHARP = 0.05  # temperature of the choice between transforms (Hataya et al. 2020)
+TEMPERATURE = 0.05  # of the choice between transforms (Hataya et al. 2020)
 
 
 def as_table(policy: Policy) -> list[list[dict[str, Any]]]:
-    """Write a policy down: transforms by name, probabilities, magnitudes and strengths in transforms."""
+    """Return a policy as plain values, one list of steps per sub-policy."""
     return [
         [
             {
@@ -37,11 +37,11 @@ def as_table(policy: Policy) -> list[list[dict[str, Any]]]:
 
 
 class RelaxedPolicy(nn.Module):
-    """A policy with gradients: in every step, a mixture of all transforms (Hataya et al. 2020).
+    """A policy with gradients: every step is a mixture of all transforms (Hataya et al. 2020).
 
-    Step k of sub-policy s makes of x the sum over transforms of softmax(logits / 0.05), each transform used
-    by a coin of its own probability, at its own magnitude. Samples follow the sub-policies in equal
-    parts of the batch, whose order is random anyway. `harden` gives the plain policy.
+    The mixture is weighted by softmax(logits / 0.05). Each transform is applied with its own
+    probability, by a relaxed Bernoulli variable, at its own magnitude. Sub-policies are applied to
+    equal parts of the batch, whose order is random. `harden` returns the plain policy.
     """
 
     def __init__(
@@ -55,58 +55,61 @@ class RelaxedPolicy(nn.Module):
         self.transforms = tuple(transforms)
         shape = (subpolicies, steps, len(self.transforms))
 
-        def around(value: float, width: float) -> nn.Parameter:
+        def near(value: float, width: float) -> nn.Parameter:
             return nn.Parameter(value + width * (torch.rand(shape, generator=generator) - 0.5))
 
-        # Not quite alike: sub-policies that begin as one would stay one.
-        self.logits = around(0.0, 0.02)
-        self.raw_probabilities = around(0.5, 0.2)
-        self.raw_magnitudes = around(0.5, 0.2)
+        # Different from the start: equal sub-policies would stay equal.
+        self.logits = near(0.0, 0.02)
+        self.raw_probabilities = near(0.5, 0.2)
+        self.raw_magnitudes = near(0.5, 0.2)
 
     @property
     def weights(self) -> Tensor:
         """The weight of each transform in each step."""
-        return torch.softmax(self.logits / SHARP, dim=-1)
+        return torch.softmax(self.logits / TEMPERATURE, dim=-1)
 
     @property
     def probabilities(self) -> Tensor:
-        """How often each transform is used, if it is chosen."""
+        """The probability of each transform in each step."""
         return unit_interval(self.raw_probabilities)
 
     @property
     def magnitudes(self) -> Tensor:
-        """How strongly."""
+        """The magnitude of each transform in each step."""
         return unit_interval(self.raw_magnitudes)
 
-    def forward(self, x: Tensor, generator: Generator | None = None, turn: int = 0) -> Tensor:
-        """Give each sample a view of its own; small batches see other sub-policies every `turn`."""
+    def forward(self, x: Tensor, generator: Generator | None = None, first: int = 0) -> Tensor:
+        """Return a view of each sample; the batch starts with the sub-policy of number `first`.
+
+        With another `first` in each call, small batches use all sub-policies.
+        """
         count = len(self.logits)
         with full_precision(x):
             views = [
-                self._follow((number + turn) % count, part, generator)
+                self._apply_subpolicy((number + first) % count, part, generator)
                 for number, part in enumerate(x.tensor_split(count))
                 if len(part)
             ]
         return torch.cat(views)
 
-    def _follow(self, number: int, x: Tensor, generator: Generator | None) -> Tensor:
-        settings = (self.weights, self.probabilities, self.magnitudes)
+    def _apply_subpolicy(self, number: int, x: Tensor, generator: Generator | None) -> Tensor:
+        tables = (self.weights, self.probabilities, self.magnitudes)
         for weights, probabilities, magnitudes in zip(
-            *(each[number] for each in settings), strict=True
+            *(table[number] for table in tables), strict=True
         ):
             mixture = torch.zeros_like(x)
             for transform, weight, probability, magnitude in zip(
                 self.transforms, weights, probabilities, magnitudes, strict=True
             ):
-                used = bernoulli(uniform(x, x.shape[:1], generator), probability.expand(len(x)))
-                view = x.lerp(transform.view(x, magnitude, generator), spread(used, x))
+                applied = bernoulli(uniform(x, x.shape[:1], generator), probability.expand(len(x)))
+                view = x.lerp(transform.view(x, magnitude, generator), spread(applied, x))
                 mixture = mixture + weight * view
             x = mixture
         return x
 
     @torch.no_grad()
     def harden(self) -> Policy:
-        """Give the policy of the heaviest transform in every step."""
+        """Return the policy of the heaviest transform in every step."""
         chosen = self.logits.argmax(-1)
         return Policy(
             [
@@ -123,10 +126,10 @@ class RelaxedPolicy(nn.Module):
         )
 
 
-def vocabulary(
+def search_space(
     specs: Sequence[Any], sfreq: float | None, channels: Sequence[str]
 ) -> list[Transform]:
-    """Build the transforms that are searched, each once."""
+    """Build the transforms that are searched, each once; some need `sfreq` or `channels`."""
     shared = {"sfreq": sfreq, "channels": tuple(channels) or None}
     given = {key: value for key, value in shared.items() if value is not None}
     return list(dict.fromkeys(build_transforms(specs, **given)))

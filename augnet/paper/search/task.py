@@ -1,11 +1,9 @@
-"""What a search is given, and how policies are judged: the same for all searches.
+"""Describe what a search is given: data, trunk, transforms, budget; and count what it costs.
 
-A search is a generator of ever better policies. `points` runs it, retrains the trunk from scratch
-with each policy that it gives, and tells what that came to, in seconds and in passes: samples that
-went through the trunk forwards and backwards, which no other job on the machine can change.
+Costs are counted in seconds and in passes. A pass is one sample that goes through the trunk
+forward and backward; unlike seconds, passes do not depend on other jobs on the machine.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -15,7 +13,7 @@ import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Generator, Tensor, nn
 
-from augnet.layers import ByClass, Policy, identity
+from augnet.layers import identity
 from augnet.net import AugNet
 from augnet.paper.config import Regularization, Training
 from augnet.paper.datasets import Samples, Splits
@@ -23,24 +21,26 @@ from augnet.paper.train import Trainer, class_weights
 from augnet.transforms import Transform
 
 Augment: TypeAlias = Callable[[Tensor, Generator | None], Tensor]
-FORWARD = 1 / 3  # of a pass, is what it costs to go forwards alone
+FORWARD = 1 / 3  # cost of a forward pass alone, as a fraction of a pass
 
 
 @dataclass
 class Task:
-    """Data, trunk and budget; and the meter of all passes that were made for it.
+    """Data, trunk, transforms and budget of a search, and the cost so far.
 
-    `transforms` have gradients; the searches without may use `more` of them. `trunk` builds a new one.
+    `transforms` have gradients; searches without gradients may also use `more_transforms`.
+    `trunk()` builds a new trunk. `passes` counts all passes, those of retraining included.
+    `other_seconds` are seconds that other processes spent on this search.
     """
 
     splits: Splits
     trunk: Callable[[], nn.Module]
     transforms: list[Transform]
     training: Training
-    more: list[Transform] = field(default_factory=list)
+    more_transforms: list[Transform] = field(default_factory=list)
     seed: int = 0
     passes: float = 0.0
-    elsewhere: float = 0.0  # seconds that other processes, or an earlier one, spent for this
+    other_seconds: float = 0.0
     fabric: Fabric = field(default_factory=lambda: Fabric(accelerator="auto", devices=1))
 
     def __post_init__(self) -> None:
@@ -51,17 +51,17 @@ class Task:
 
     @property
     def device(self) -> torch.device:
-        """Where all of it happens."""
+        """The device on which everything is computed."""
         return self.fabric.device
-
-    def dice(self, number: int = 0) -> Generator:
-        """Make dice for what happens on the device."""
-        return Generator(device=self.device).manual_seed(self.seed + number)
 
     @property
     def all_transforms(self) -> list[Transform]:
         """The transforms for searches that need no gradients."""
-        return [*self.transforms, *self.more]
+        return [*self.transforms, *self.more_transforms]
+
+    def generator(self, number: int = 0) -> Generator:
+        """Return a generator on the device, seeded by the seed of the task plus a number."""
+        return Generator(device=self.device).manual_seed(self.seed + number)
 
     def net(self, augment: Augment = identity, seed: int | None = None) -> AugNet:
         """Build a net with a new trunk, the same for the same seed."""
@@ -74,12 +74,12 @@ class Task:
         augment: Augment = identity,
         splits: Splits | None = None,
         seed: int | None = None,
-        watch: Callable[[int, float], None] | None = None,
-    ) -> "Trained":
-        """Train a trunk from scratch with an augmentation; keep what training keeps.
+        on_epoch: Callable[[int, float], None] | None = None,
+    ) -> "TrainedNet":
+        """Train a trunk from scratch with an augmentation; return the net and its scores.
 
-        That is the net that validates best, where there is a patience; else the last.
-        `watch` sees the validation score of each epoch, and may end it all by an exception.
+        With patience, that is the net of the best epoch, else of the last. `on_epoch` is called
+        with each epoch and its validation score, and may stop the training by an exception.
         """
         metric = self.training.metric
         seed = self.seed if seed is None else seed
@@ -87,89 +87,44 @@ class Task:
         with torch.random.fork_rng():
             net = self.net(augment, seed)
             trainer = Trainer(
-                net, seldom_tested(splits), self.training, Regularization(), seed, self.fabric
+                net, with_one_test_sample(splits), self.training, Regularization(), seed, self.fabric
             )
             for epoch, row in enumerate(trainer):
                 self.passes += len(splits.train.y)
-                if watch:
-                    watch(epoch, row[f"valid_{metric}"])
+                if on_epoch:
+                    on_epoch(epoch, row[f"valid_{metric}"])
             trainer.finish()
         kept = trainer.rows[trainer.best_epoch if self.training.patience else -1]
         test = trainer.score(splits.test)
-        return Trained(trainer.net, kept[f"valid_{metric}"], test[metric])
+        return TrainedNet(trainer.net, kept[f"valid_{metric}"], test[metric])
+
+    def batch_size(self, samples: Samples) -> int:
+        """Return the size of the batches of some samples."""
+        return min(self.training.batch_size, len(samples.y))
 
     def batches(self, samples: Samples, order: Generator) -> Iterator[Samples]:
-        """Go through samples once in a new order; the remainder of a last batch is left out."""
-        size = min(self.training.batch_size, len(samples.y))
+        """Go through samples once in a new order; drop an incomplete last batch."""
+        size = self.batch_size(samples)
         shuffled = torch.randperm(len(samples.y), generator=order)
         for rows in shuffled.to(samples.y.device).split(size):
             if len(rows) == size:
                 yield Samples(samples.x[rows], samples.y[rows])
 
     def loss(self, trunk: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        """Give the loss that training minimizes, and count the pass."""
+        """Return the loss that training minimizes, and count the pass."""
         self.passes += len(y)
         losses = F.cross_entropy(trunk(x), y, reduction="none")
         return (self._weights[y] * losses if self.training.balanced else losses).mean()
 
 
-def seldom_tested(splits: Splits) -> Splits:
-    """Leave one test sample, for a training whose test score is wanted of what was kept alone."""
+def with_one_test_sample(splits: Splits) -> Splits:
+    """Keep one test sample, for a training whose epochs need no test score."""
     return Splits(splits.train, splits.valid, Samples(*(each[:1] for each in splits.test)))
 
 
-class Trained(NamedTuple):
-    """A net that was kept, and its validation and test score."""
+class TrainedNet(NamedTuple):
+    """A trained net with its validation and test scores."""
 
     net: AugNet
     valid: float
     test: float
-
-
-Search: TypeAlias = Callable[[Task], Iterator[Policy | ByClass]]
-
-
-class Found(NamedTuple):
-    """The best policy so far, and what it took to find it, pretraining included."""
-
-    policy: Policy | ByClass
-    seconds: float
-    passes: float
-
-
-class Point(NamedTuple):
-    """What a method came to after so many seconds and passes, retraining included."""
-
-    seconds: float
-    passes: float
-    valid: float
-    test: float
-    policy: Policy | ByClass | None = None
-
-
-def metered(search: Search, task: Task) -> Iterator[Found]:
-    """Run a search with its own time and passes on the meter, not those of who asks for it."""
-    policies = iter(search(task))
-    seconds = passes = 0.0
-    while True:
-        began, before = time.perf_counter() + task.elsewhere, task.passes
-        policy = next(policies, None)
-        seconds += time.perf_counter() + task.elsewhere - began
-        passes += task.passes - before
-        if policy is None:
-            return
-        yield Found(policy, seconds, passes)
-
-
-def points(search: Search, task: Task) -> Iterator[Point]:
-    """Retrain with each policy of a search: a point of figure 6b for each."""
-    for found in metered(search, task):
-        began, before = time.perf_counter(), task.passes
-        trained = task.train(found.policy)
-        yield Point(
-            found.seconds + time.perf_counter() - began,
-            found.passes + task.passes - before,
-            trained.valid,
-            trained.test,
-            found.policy,
-        )

@@ -1,8 +1,9 @@
-"""Trials: a tree of Parzen estimators (Optuna) suggests policies, one process or many at a time.
+"""Search by trials: Optuna's tree of Parzen estimators suggests policies.
 
-A study lives in a storage: a SQLite file, or a database that many machines share. What a killed
-search has tried is not tried again; what a trial cost is kept beside its value. The settings of
-who began a study are kept with it: a storage may be shared, trials of other settings may not.
+A study is kept in a storage: a SQLite file, or a database that several machines share. A search
+that was killed resumes from the trials of its study; the cost of a trial is kept beside its value.
+A study keeps the settings it was begun with: several studies may share a storage, but trials with
+other settings never share a study.
 """
 
 import re
@@ -23,22 +24,22 @@ from augnet.paper.search.space import STEPS, SUBPOLICIES
 from augnet.paper.search.task import Task
 from augnet.transforms import Transform
 
-OVER = (TrialState.COMPLETE, TrialState.PRUNED)
-SPENT = (*OVER, TrialState.FAIL)  # on which something was spent, whatever came of it
-FAILURES = 5  # in a row are not bad luck any more
-SETTINGS = "settings"  # the user attribute of a study that has them
-MACHINES = {"root", "cache", "trials"}  # where data is, and when who is there has done enough
-HEARTBEAT = 60  # seconds: who is silent for longer is gone, and its trial with it
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+ENDED = (*FINISHED, TrialState.FAIL)  # failed trials cost time, too
+MAX_FAILURES = 5  # in a row
+SETTINGS = "settings"  # user attribute of a study
+FREE_SETTINGS = {"root", "cache", "trials"}  # may differ between machines that share a study
+HEARTBEAT = 60  # seconds; the trial of a process that is silent for longer has failed
 SURVIVABLE = (RuntimeError, ValueError, ArithmeticError)
 
 
 class SearchError(RuntimeError):
-    """A search that cannot go on."""
+    """A search cannot continue."""
 
 
-def suggest(trial: Trial | FrozenTrial, transforms: list[Transform]) -> Policy:
-    """Ask for a policy: in each step a transform, its probability and its magnitude."""
-    by_name = _labeled(transforms)
+def suggest_policy(trial: Trial | FrozenTrial, transforms: list[Transform]) -> Policy:
+    """Suggest a policy: in each step a transform, its probability and its magnitude."""
+    by_name = _by_label(transforms)
 
     def step(place: str) -> Step:
         name = trial.suggest_categorical(f"{place}.transform", list(by_name))
@@ -49,11 +50,11 @@ def suggest(trial: Trial | FrozenTrial, transforms: list[Transform]) -> Policy:
     return Policy([[step(f"{s}.{k}") for k in range(STEPS)] for s in range(SUBPOLICIES)])
 
 
-def _labeled(transforms: list[Transform]) -> dict[str, Transform]:
-    """Name transforms for a study: a transform that is there with several limits is spelled out."""
-    times = Counter(transform.name for transform in transforms)
+def _by_label(transforms: list[Transform]) -> dict[str, Transform]:
+    """Label transforms for a study: by name, or in full if several have the same name."""
+    counts = Counter(transform.name for transform in transforms)
     return {
-        transform.name if times[transform.name] == 1 else repr(transform): transform
+        transform.name if counts[transform.name] == 1 else repr(transform): transform
         for transform in transforms
     }
 
@@ -61,31 +62,32 @@ def _labeled(transforms: list[Transform]) -> dict[str, Transform]:
 def open_study(
     storage: str | None, name: str, seed: int, settings: Config | None = None
 ) -> optuna.Study:
-    """Open a study, or begin it; only who began it has the seed's dice: others try other things.
+    """Open a study, or begin it; raise ConfigError if it was begun with other settings.
 
-    What it is begun with is kept. Trials that were made before that was so are nobody's.
+    Only the process that begins it uses the seed, so that others suggest other policies. A study
+    with trials but without settings is accepted.
     """
     study = _create(storage, name, seed)
     if settings is None:
         return study
     if SETTINGS not in study.user_attrs and not study.get_trials(deepcopy=False):
         study.set_user_attr(SETTINGS, settings.model_dump(mode="json"))
-    _insist(name, study.user_attrs.get(SETTINGS), settings)
+    _refuse_other_settings(name, study.user_attrs.get(SETTINGS), settings)
     return study
 
 
-def refuse_others(storage: str, name: str, settings: Config) -> None:
-    """Refuse a storage in which the study of this name, or a part of it, has other settings."""
-    for kept in optuna.get_all_study_summaries(_opened(storage), include_best_trial=False):
+def check_storage(storage: str, name: str, settings: Config) -> None:
+    """Raise ConfigError if the study of this name, or one of its folds, has other settings."""
+    for kept in optuna.get_all_study_summaries(_open_storage(storage), include_best_trial=False):
         if kept.study_name == name or kept.study_name.startswith(f"{name}-"):
-            _insist(kept.study_name, kept.user_attrs.get(SETTINGS), settings)
+            _refuse_other_settings(kept.study_name, kept.user_attrs.get(SETTINGS), settings)
 
 
-def _opened(storage: str) -> RDBStorage:
-    """Open a storage, or say what is wrong with its address; passwords are not repeated."""
+def _open_storage(storage: str) -> RDBStorage:
+    """Open a storage; raise ConfigError, without the password, if its address is wrong."""
     try:
         with warnings.catch_warnings():
-            # Heartbeats may change in Optuna; what they do here is tested.
+            # Heartbeats may change in Optuna; tests cover how they are used here.
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             return RDBStorage(storage, heartbeat_interval=HEARTBEAT)
     except (SQLAlchemyError, ImportError) as error:
@@ -96,8 +98,8 @@ def _opened(storage: str) -> RDBStorage:
         ) from None
 
 
-def _insist(name: str, kept: dict[str, Any] | None, settings: Config) -> None:
-    """Refuse settings that are not those a study was begun with, if these are known."""
+def _refuse_other_settings(name: str, kept: dict[str, Any] | None, settings: Config) -> None:
+    """Raise ConfigError if a study was begun with other settings, if these are known."""
     if kept is None:
         return
     if keys := ", ".join(_differences(kept, settings.model_dump(mode="json"))):
@@ -108,8 +110,8 @@ def _insist(name: str, kept: dict[str, Any] | None, settings: Config) -> None:
 
 
 def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """Name the keys that differ, within tables too, but for those that each machine may have."""
-    for key in sorted({*one, *other} - MACHINES):
+    """Yield the keys that differ, also within tables, apart from FREE_SETTINGS."""
+    for key in sorted({*one, *other} - FREE_SETTINGS):
         mine, theirs = one.get(key), other.get(key)
         if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
             yield from (f"{key}.{inner}" for inner in _differences(mine, theirs))
@@ -125,10 +127,10 @@ def _create(storage: str | None, name: str, seed: int) -> optuna.Study:
         "pruner": optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
     }
     with warnings.catch_warnings():
-        # Lies to other processes may change in Optuna; what they do here is tested.
+        # The constant liar may change in Optuna; tests cover how it is used here.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         if storage is not None:
-            settings["storage"] = _opened(storage)
+            settings["storage"] = _open_storage(storage)
         try:
             sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
             return optuna.create_study(**settings, sampler=sampler)
@@ -137,23 +139,24 @@ def _create(storage: str | None, name: str, seed: int) -> optuna.Study:
             return optuna.create_study(**settings, sampler=sampler, load_if_exists=True)
 
 
-def over(study: optuna.Study) -> list[FrozenTrial]:
-    """Give the trials that are over, whoever made them."""
-    return study.get_trials(deepcopy=False, states=OVER)
+def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
+    """Return the trials that are complete or pruned, of all processes."""
+    return study.get_trials(deepcopy=False, states=FINISHED)
 
 
-def best(study: optuna.Study, count: int = 1) -> list[FrozenTrial]:
-    """Give the best trials, best first; those that were pruned or failed are none."""
+def best_trials(study: optuna.Study, count: int = 1) -> list[FrozenTrial]:
+    """Return the best complete trials, best first."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return sorted(done, key=lambda trial: -float(trial.value or 0.0))[:count]
 
 
-def attempt(
+def run_trial(
     study: optuna.Study, task: Task, value: Callable[[Trial], float], counted: set[int]
 ) -> None:
-    """Make one trial; what fails is noted as failed, and only failure upon failure is an error.
+    """Run one trial and keep its cost; raise SearchError after several failures in a row.
 
-    The meter runs along; what others spent meanwhile is put on it afterwards.
+    A single failure is recorded as a failed trial. `counted` are the numbers of the trials whose
+    cost the task includes; the cost of other processes is added after the trial.
     """
 
     def objective(trial: Trial) -> float:
@@ -166,36 +169,37 @@ def attempt(
             trial.set_user_attr("passes", task.passes - before)
 
     study.optimize(objective, n_trials=1, catch=SURVIVABLE)
-    account(study, task, counted)
-    last = study.get_trials(deepcopy=False)[-FAILURES:]
-    if len(last) == FAILURES and all(trial.state == TrialState.FAIL for trial in last):
+    add_cost_of_others(study, task, counted)
+    last = study.get_trials(deepcopy=False)[-MAX_FAILURES:]
+    if len(last) == MAX_FAILURES and all(trial.state == TrialState.FAIL for trial in last):
         raise SearchError(
-            f"{FAILURES} trials in a row failed in study {study.study_name!r}: see the messages "
-            "above, or begin another study by --storage or --out"
+            f"{MAX_FAILURES} trials in a row failed in study {study.study_name!r}: see the "
+            "messages above, or begin another study by --storage or --out"
         )
 
 
-def account(study: optuna.Study, task: Task, counted: set[int]) -> None:
-    """Put on the meter what was spent on a study elsewhere: on all trials that are not counted."""
-    for trial in study.get_trials(deepcopy=False, states=SPENT):
+def add_cost_of_others(study: optuna.Study, task: Task, counted: set[int]) -> None:
+    """Add to the task the cost of all trials that are not counted yet."""
+    for trial in study.get_trials(deepcopy=False, states=ENDED):
         if trial.number in counted:
             continue
         counted.add(trial.number)
-        task.elsewhere += trial.user_attrs.get("seconds", 0.0)
+        task.other_seconds += trial.user_attrs.get("seconds", 0.0)
         task.passes += trial.user_attrs.get("passes", 0.0)
 
 
-def every(study: optuna.Study, task: Task, value: Callable[[Trial], float], trials: int,
-          pause: int) -> Iterator[int]:  # fmt: skip
-    """Make trials until so many are over, pausing after every few with the number so far."""
+def run_trials(
+    study: optuna.Study, task: Task, value: Callable[[Trial], float], trials: int, pause: int
+) -> Iterator[int]:
+    """Run trials until so many are finished; yield their number after every `pause` trials."""
     counted: set[int] = set()
-    account(study, task, counted)
-    count = len(over(study))
+    add_cost_of_others(study, task, counted)
+    count = len(finished_trials(study))
     if count >= trials:
         yield count
     while count < trials:
-        told = count // pause
-        attempt(study, task, value, counted)
-        count = len(over(study))
-        if (count // pause > told or count >= trials) and best(study):
+        pauses = count // pause
+        run_trial(study, task, value, counted)
+        count = len(finished_trials(study))
+        if (count // pause > pauses or count >= trials) and best_trials(study):
             yield count

@@ -1,8 +1,8 @@
-"""The unrolled step that bilevel searches share.
+"""Differentiate the validation loss after one step of training, for the bilevel searches.
 
-What is the validation loss after one step of training with a policy, and how does it change with
-the policy? The second derivative that this takes is a finite difference of two first ones (Liu et
-al. 2019): −ξ (∇α L(θ + εv) − ∇α L(θ − εv)) / 2ε, where v = ∇ L_valid(θ′) and θ′ = θ − ξ ∇ L(θ).
+The policy α changes the step of training, and thereby the validation loss after it. The second
+derivative that this takes is a finite difference of two first ones (Liu et al. 2019):
+−ξ (∇α L(θ + εv) − ∇α L(θ − εv)) / 2ε, where v = ∇ L_valid(θ′) and θ′ = θ − ξ ∇ L(θ).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,19 +17,22 @@ RADIUS = 0.01  # of the finite difference, in the norm of the parameters
 
 
 class Unrolled:
-    """A trunk that can be moved along directions, and is put back."""
+    """Move the parameters of a trunk along directions, and restore them.
+
+    `step` is the largest length ξ of the step of training.
+    """
 
     def __init__(self, trunk: nn.Module, step: float) -> None:
         self.parameters = [p for p in trunk.parameters() if p.requires_grad]
-        self.step = self.taken = step
+        self.step = self.last_step = step
 
     def gradient(self, loss: Tensor) -> list[Tensor]:
-        """Give the gradient in the parameters of the trunk."""
+        """Return the gradient in the parameters of the trunk."""
         return list(torch.autograd.grad(loss, self.parameters))
 
     @contextmanager
     def moved(self, directions: Sequence[Tensor], by: float) -> Iterator[None]:
-        """Move along directions, and put back what was there, exactly."""
+        """Move along directions within the block, and restore the parameters exactly."""
         before = [p.detach().clone() for p in self.parameters]
         try:
             with torch.no_grad():
@@ -42,20 +45,20 @@ class Unrolled:
                     parameter.copy_(old)
 
     def after(self, train: Loss, valid: Loss) -> tuple[float, list[Tensor]]:
-        """Give the validation loss after a step of training, and its gradient there."""
+        """Return the validation loss after a step of training, and its gradient there."""
         gradient = self.gradient(train())
-        # A step that is large for once would leave the region where its gradient means something.
-        self.taken = self.step / max(1.0, _norm(gradient))
-        with self.moved(gradient, -self.taken):
+        # The gradient says little about what is farther away than a usual step.
+        self.last_step = self.step / max(1.0, _norm(gradient))
+        with self.moved(gradient, -self.last_step):
             loss = valid()
             return loss.item(), self.gradient(loss)
 
     def hypergradient(
         self, train: Loss, direction: Sequence[Tensor], policy: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Tell how the validation loss after the step that was taken changes with the policy.
+        """Return the gradient, in the policy, of the validation loss after the last step.
 
-        `train` must roll the same dice each time that it is called.
+        `train` must draw the same random numbers each time that it is called.
         """
         radius = RADIUS / max(_norm(direction), 1e-12)
         sides = []
@@ -65,16 +68,10 @@ class Unrolled:
         return [
             torch.zeros_like(each)
             if up is None or down is None
-            else -self.taken * (up - down) / (2 * radius)
+            else -self.last_step * (up - down) / (2 * radius)
             for each, up, down in zip(policy, *sides, strict=True)
         ]
 
 
 def _norm(tensors: Sequence[Tensor]) -> float:
     return torch.stack([tensor.norm() for tensor in tensors]).norm().item()
-
-
-def assign(parameters: Sequence[Tensor], gradients: Sequence[Tensor]) -> None:
-    """Give parameters their gradients, for an optimizer to step by."""
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient

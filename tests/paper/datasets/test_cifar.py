@@ -82,7 +82,7 @@ def test_what_is_missing_truncated_or_altered_is_said(official, tmp_path, monkey
     with pytest.raises(ValueError, match=r"data_batch_3.bin was altered: its md5 is \w+ instead"):
         small(root=str(official))
     file.unlink()
-    with pytest.raises(ValueError, match=r"data_batch_3.bin is missing, though others are there"):
+    with pytest.raises(ValueError, match=r"data_batch_3.bin is missing: unpack"):
         small(root=str(official))
     spec = Named(name="cifar10", root=str(official))
     with pytest.raises(ConfigError, match=r"data.cifar10: .* is missing"):

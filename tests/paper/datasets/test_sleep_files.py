@@ -178,7 +178,7 @@ def test_mass_is_loaded_in_folds_and_bad_nights_are_refused_or_skipped(tmp_path)
     truncated([root / "01-03-0003 PSG.edf"])
     with pytest.raises(BadRecordingError, match="0003"):
         sleep.load(0, **options)
-    with pytest.warns(SkippedRecordingWarning, match=r"left out .*0003 PSG\.edf: is truncated"):
+    with pytest.warns(SkippedRecordingWarning, match=r"skipped .*0003 PSG\.edf: is truncated"):
         splits = sleep.load(0, **options, bad="skip")
     assert sum(len(part.y) for part in splits) == 35
     (root / "01-03-0005 Base.edf").unlink()

@@ -70,7 +70,7 @@ def test_the_same_night_for_the_same_dice_and_no_window_too_many():
     assert (first.x == again.x).all()
     assert (first.y == again.y).all()
     assert first.x.dtype == np.float32
-    with pytest.raises(ValueError, match="a night has up to"):
+    with pytest.raises(ValueError, match="this night has 1 to"):
         night(np.random.default_rng(3), windows=10_000)
 
 

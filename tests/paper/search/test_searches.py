@@ -1,19 +1,15 @@
-"""Every search finds what was planted, better than chance, and says what it took."""
+"""Every search finds what was planted, better than chance, counts its cost, and resumes."""
 
+import io
 import itertools
 
 import pytest
 import torch
 from planted import HARMFUL, SEEN, UNSEEN, shares, task
+from torch import nn
 
 from augnet.layers import ByClass, Policy, Step
-from augnet.paper.search import (
-    SEARCHES,
-    RelaxedPolicy,
-    as_table,
-    metered,
-    points,
-)
+from augnet.paper.search import SEARCHES, RelaxedPolicy, SearchCurve, as_table, with_cost
 
 SMALL = {
     "autoaugment": {"trials": 30, "pause": 30},
@@ -26,7 +22,8 @@ SMALL = {
 
 
 def last(search, **options):
-    *_, found = metered(lambda each: SEARCHES[search](each, **options), task(epochs=8))
+    given = task(epochs=8)
+    *_, found = with_cost(SEARCHES[search](given, **options), given)
     return found
 
 
@@ -55,7 +52,7 @@ def test_no_search_uses_all_transforms_evenly(name):
 
 def test_points_count_search_and_retraining():
     given = task(epochs=2)
-    curve = list(points(lambda each: SEARCHES["adda"](each, epochs=2, pause=1), given))
+    curve = list(SearchCurve(SEARCHES["adda"](given, epochs=2, pause=1), given))
     pretraining = retraining = 2 * 64
     of_an_epoch = 4 * 16 * 5  # train, valid, both sides of the difference, and the step
     assert [point.passes for point in curve] == [
@@ -85,11 +82,11 @@ def test_a_policy_is_written_down():
         assert row["strength"] == step.transform.describe(step.magnitude)
 
 
-def test_a_relaxed_policy_has_gradients_and_the_same_views_for_the_same_dice():
+def test_a_relaxed_policy_has_gradients_and_the_same_views_for_the_same_seed():
     given = task()
     policy = RelaxedPolicy(given.transforms)
     x = given.splits.train.x[:10]
-    first, again = (policy(x, torch.Generator().manual_seed(1), turn=3) for _ in range(2))
+    first, again = (policy(x, torch.Generator().manual_seed(1), first=3) for _ in range(2))
     assert torch.equal(first, again)
     first.square().sum().backward()
     for parameter in policy.parameters():
@@ -109,3 +106,48 @@ def test_a_policy_by_class_needs_labels_and_is_nothing_without():
     seen = both.labeled(x, y)
     assert torch.equal(seen[y == 1], x[y == 1])
     assert torch.equal(seen[y == 0], -x[y == 0])
+
+
+def without_seconds(curve):
+    return [(point.passes, point.valid, point.test, tables(point.policy)) for point in curve]
+
+
+def tables(policy):
+    policies = policy.policies if isinstance(policy, ByClass) else [policy]
+    return [as_table(each) for each in policies]
+
+
+def trunk_with_state():
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(32, 16), nn.BatchNorm1d(16), nn.Dropout(0.3), nn.Linear(16, 2)
+    )
+
+
+def short_curve(name):
+    given = task(epochs=1, size=70)
+    given.trunk = trunk_with_state
+    return SearchCurve(SEARCHES[name](given, epochs=3, pause=1), given)
+
+
+@pytest.mark.parametrize("name", ["faster-autoaugment", "dada", "adda", "cadda"])
+def test_a_gradient_search_resumes_to_exactly_the_same_points(name):
+    whole = list(short_curve(name))
+    left = short_curve(name)
+    first = next(iter(left))
+    file = io.BytesIO()
+    torch.save(left.state_dict(), file)
+    resumed = short_curve(name)
+    resumed.load_state_dict(torch.load(io.BytesIO(file.getvalue()), weights_only=True))
+    torch.manual_seed(123)  # the surroundings may draw what they like
+    rest = list(resumed)
+    assert without_seconds([first, *rest]) == without_seconds(whole)
+    assert first.seconds < rest[0].seconds < rest[1].seconds
+    assert list(resumed) == []
+
+
+@pytest.mark.parametrize("name", ["faster-autoaugment", "dada", "adda"])
+def test_a_gradient_search_leaves_the_global_random_numbers_alone(name):
+    before = torch.get_rng_state()
+    given = task(epochs=1)
+    next(iter(SEARCHES[name](given, epochs=1)))
+    assert torch.equal(torch.get_rng_state(), before)

@@ -7,20 +7,20 @@ import pytest
 from planted import task
 
 from augnet.paper.config import ConfigError, parse_change, read, resolve
-from augnet.paper.search import metered
+from augnet.paper.search import with_cost
 from augnet.paper.search.autoaugment import autoaugment
 from augnet.paper.search.fast import fast_autoaugment
 from augnet.paper.search.task import Task
 from augnet.paper.search.trials import (
-    FAILURES,
+    MAX_FAILURES,
     SearchError,
-    attempt,
-    best,
-    every,
+    best_trials,
+    check_storage,
+    finished_trials,
     open_study,
-    over,
-    refuse_others,
-    suggest,
+    run_trial,
+    run_trials,
+    suggest_policy,
 )
 from augnet.transforms import GaussianNoise, SignFlip
 
@@ -35,15 +35,17 @@ def study(storage, name="autoaugment"):
 
 
 def test_a_killed_search_goes_on_and_what_it_cost_is_remembered(storage):
-    search = autoaugment(task(epochs=1), trials=4, pause=2, storage=storage)
-    next(search)
-    search.close()  # killed after two trials
-    found = list(
-        metered(lambda t: autoaugment(t, trials=4, pause=2, storage=storage), task(epochs=1))
-    )
-    assert len(over(study(storage))) == 4
+    def search(**options):
+        given = task(epochs=1)
+        return with_cost(autoaugment(given, trials=4, storage=storage, **options), given)
+
+    killed = search(pause=2)
+    next(killed)
+    killed.close()  # after two trials
+    found = list(search(pause=2))
+    assert len(finished_trials(study(storage))) == 4
     assert found[-1].passes == 4 * 64
-    again = list(metered(lambda t: autoaugment(t, trials=4, storage=storage), task(epochs=1)))
+    again = list(search())
     assert len(again) == 1
     assert len(study(storage).trials) == 4
     assert again[0].passes == 4 * 64
@@ -68,11 +70,11 @@ def test_a_trial_that_fails_is_noted_and_failure_upon_failure_is_an_error(storag
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr(Task, "train", never)
-    with pytest.raises(SearchError, match=f"{FAILURES} trials in a row failed"):
+    with pytest.raises(SearchError, match=f"{MAX_FAILURES} trials in a row failed"):
         list(autoaugment(task(epochs=1), trials=2, storage=storage, study="other"))
 
 
-def test_pruned_trials_are_over_and_never_best(monkeypatch):
+def test_pruned_trials_are_over_and_never_best_trials(monkeypatch):
     monkeypatch.setattr(optuna.pruners.MedianPruner, "prune", lambda self, study, trial: (
         trial.number % 2 == 1))  # fmt: skip
     opened = []
@@ -81,7 +83,7 @@ def test_pruned_trials_are_over_and_never_best(monkeypatch):
     policies = list(autoaugment(task(epochs=2), trials=4, pause=4))
     states = [trial.state.name for trial in opened[0].trials]
     assert states == ["COMPLETE", "PRUNED", "COMPLETE", "PRUNED"]
-    assert best(opened[0])[0].number in (0, 2)
+    assert best_trials(opened[0])[0].number in (0, 2)
     assert len(policies) == 1
 
 
@@ -98,7 +100,7 @@ def test_two_processes_share_a_study(storage):
     for each in both:
         each.join()
     assert [each.exitcode for each in both] == [0, 0]
-    done = over(study(storage))
+    done = finished_trials(study(storage))
     assert 6 <= len(done) <= 7  # the last one may have been begun twice
     assert len({str(trial.params) for trial in done}) == len(done)
 
@@ -116,25 +118,25 @@ def test_what_others_spend_meanwhile_and_on_failures_is_counted_once(storage):
 
         return value
 
-    attempt(theirs, other, spends(other, 1, fails=True), set())
-    rounds = every(mine, given, spends(given, 10), trials=4, pause=1)
+    run_trial(theirs, other, spends(other, 1, fails=True), set())
+    rounds = run_trials(mine, given, spends(given, 10), trials=4, pause=1)
     next(rounds)
     assert given.passes == 1 + 10
-    attempt(theirs, other, spends(other, 100), set())
-    attempt(theirs, other, spends(other, 1000, fails=True), set())
+    run_trial(theirs, other, spends(other, 100), set())
+    run_trial(theirs, other, spends(other, 1000, fails=True), set())
     next(rounds)
     assert given.passes == 1 + 10 + 100 + 1000 + 10
     later = task()
-    list(every(open_study(storage, "shared", 0), later, spends(later, 10), trials=3, pause=1))
+    list(run_trials(open_study(storage, "shared", 0), later, spends(later, 10), trials=3, pause=1))
     assert later.passes == given.passes
     spent = [trial.user_attrs["seconds"] for trial in mine.trials]
-    assert later.elsewhere == pytest.approx(sum(spent))
+    assert later.other_seconds == pytest.approx(sum(spent))
 
 
 def test_a_transform_with_two_limits_is_two_choices():
     transforms = [SignFlip(), GaussianNoise(limit=0.1), GaussianNoise(limit=3.0)]
     study = optuna.create_study()
-    policies = [suggest(study.ask(), transforms) for _ in range(5)]
+    policies = [suggest_policy(study.ask(), transforms) for _ in range(5)]
     drawn = {
         step.transform for policy in policies for steps in policy.subpolicies for step in steps
     }
@@ -154,21 +156,21 @@ def test_a_study_is_of_one_config(storage):
     assert opened.user_attrs["settings"]["experiment"] == "sleep"
     other = settings("train.epochs=99", "data.windows=9")
     for refuse in (lambda: open_study(storage, "mine", 0, other),
-                   lambda: refuse_others(storage, "mine", other)):  # fmt: skip
+                   lambda: check_storage(storage, "mine", other)):  # fmt: skip
         with pytest.raises(ConfigError, match=r"other settings \(data.windows, train.epochs\)"):
             refuse()
     open_study(storage, "mine-1", 0, other)  # of the fold of another
     with pytest.raises(ConfigError, match="'mine-1' has trials of other settings"):
-        refuse_others(storage, "mine", settings())
-    refuse_others(storage, "min", other)
+        check_storage(storage, "mine", settings())
+    check_storage(storage, "min", other)
 
 
 def test_a_study_of_settings_that_nobody_kept_goes_on(storage):
     old = optuna.create_study(study_name="old", storage=storage, direction="maximize")
     old.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
     for each in (settings(), settings("train.epochs=99")):
-        refuse_others(storage, "old", each)
-        assert len(over(open_study(storage, "old", 0, each))) == 1
+        check_storage(storage, "old", each)
+        assert len(finished_trials(open_study(storage, "old", 0, each))) == 1
 
 
 def test_fast_autoaugment_goes_on_too(storage):
@@ -177,4 +179,4 @@ def test_fast_autoaugment_goes_on_too(storage):
     assert len(next(first).subpolicies) == 2 * 5
     first.close()
     assert len(list(fast_autoaugment(task(epochs=1), **options))) == 1  # not the first again
-    assert len(over(study(storage, "fast-autoaugment-0"))) == 2
+    assert len(finished_trials(study(storage, "fast-autoaugment-0"))) == 2

@@ -5,7 +5,7 @@ import torch
 from planted import task
 from torch import nn
 
-from augnet.paper.search.dada import Draw, Pairs, relax
+from augnet.paper.search.relax import Draw, Pairs, relax
 from augnet.paper.search.unrolled import Unrolled
 
 
@@ -51,13 +51,13 @@ def test_relax_is_unbiased():
         policy.gates.copy_(0.3 * torch.randn(3, 2))
     surrogate = nn.Sequential(nn.Linear(9, 8), nn.Tanh(), nn.Linear(8, 1))
     worth = torch.tensor([1.0, -2.0, 0.5])
-    dice = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     parameters = [policy.logits, policy.gates]
     total = [torch.zeros_like(p) for p in parameters]
     count = 3000
     for _ in range(count):
-        draw = Draw(policy, dice)
-        loss = worth[draw.pair].item() * (1 + 2 * draw.used[0] - draw.used[1])
+        draw = Draw(policy, generator)
+        loss = worth[draw.pair].item() * (1 + 2 * draw.applied[0] - draw.applied[1])
         for sum_, gradient in zip(total, relax(loss, draw, surrogate, parameters), strict=True):
             sum_ += gradient.detach() / count
     odds = torch.sigmoid(policy.gates)
@@ -67,9 +67,11 @@ def test_relax_is_unbiased():
         assert (found - right).abs().max() < 0.1
 
 
-def test_nothing_is_given_of_gates_that_were_not_drawn():
+def test_gates_that_were_not_drawn_are_not_conditioned():
     policy = Pairs(task().transforms[:3])
     draw = Draw(policy, torch.Generator().manual_seed(0))
-    free, given = (view[3:].reshape(3, 2) / view[:3, None] for view in (draw.relaxed, draw.given))
-    same = torch.isclose(free, given).all(1)
+    free, conditional = (
+        view[3:].reshape(3, 2) / view[:3, None] for view in (draw.relaxed, draw.conditional)
+    )
+    same = torch.isclose(free, conditional).all(1)
     assert [bool(each) for each in same] == [pair != draw.pair for pair in range(3)]

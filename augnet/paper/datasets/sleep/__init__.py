@@ -1,7 +1,7 @@
 """Sleep staging (section 5.2): windows of 30 s of EEG, and their stages W, N1, N2, N3, REM.
 
-Synthetic nights need no files and are the default. Real ones are MASS session 3 (the paper's, by
-application), Sleep Physionet (open), and the windows of Zhang and Wamsley (2019).
+Synthetic nights need no files and are the default. Recordings are MASS session 3 (the paper's, on
+request), Sleep Physionet (open), and the windows of Zhang and Wamsley (2019).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import torch
 
 from augnet import validation
 from augnet.paper.datasets.sleep import sources, synthetic
-from augnet.paper.datasets.sleep.faults import BadRecordingError, SkippedRecordingWarning
+from augnet.paper.datasets.sleep.errors import BadRecordingError, SkippedRecordingWarning
 from augnet.paper.datasets.sleep.folds import FOLDS, NIGHTS, fold
 from augnet.paper.datasets.sleep.recording import Preprocessing, Standard, standardize
 from augnet.paper.datasets.sleep.sources import Bad, Nights
@@ -32,7 +32,7 @@ SOURCES: dict[str, str] = {
 
 
 def describe(source: Source = "synthetic", **_: object) -> str:
-    """Say in a few transforms which data this is."""
+    """Describe the data in a few words."""
     return SOURCES.get(source, source)
 
 
@@ -51,12 +51,12 @@ def load(
     bad: Bad = "refuse",
     cache: str | None = None,
 ) -> Splits:
-    """Give standardized windows (N, C, 3000) at 100 Hz of a fold: `seed` says which.
+    """Return standardized windows (N, C, 3000) at 100 Hz of the fold with number `seed`.
 
-    Train, valid and test share no subject. `windows` limits how many of each night are used, at
-    even distances; `sizes` how many of each part. Real nights are read from `root`: MASS,
-    `physionet` or `dream`; Sleep Physionet is fetched where no root is named. What is bad is
-    refused, or left out and named in a warning (`bad="skip"`).
+    Train, valid and test share no subject. `windows` limits the windows of each night, which are
+    evenly spaced; `sizes` limits those of each part. Recordings are read from `root`; Sleep
+    Physionet is downloaded if there is no root. Bad recordings are refused, or skipped with a
+    warning (`bad="skip"`).
     """
     if sizes is not None:
         validation.sizes(sizes)
@@ -66,7 +66,7 @@ def load(
     if source == "synthetic":
         if tuple(channels) != CHANNELS:
             raise ValueError(f"synthetic nights have the channels {', '.join(CHANNELS)}")
-        # As many as five folds need, whose test subjects differ.
+        # As many as five folds with different test subjects need.
         found = _synthetic(max(sum(nights), FOLDS * nights[2]), windows, standard)
     else:
         found = _real(source, root, how, sum(nights), bad, cache)
@@ -92,9 +92,9 @@ def _real(
 ) -> Nights:
     folder = sources.cache_folder(cache)
     if root is None and source != "physionet":
-        raise ValueError(f"where is {source}? Name its directory: --set data.root=DIR")
+        raise ValueError(f"{source} needs its directory: --set data.root=DIR")
     if root is not None and not Path(root).exists():
-        raise ValueError(f"there is no {root}, which data.root names")
+        raise ValueError(f"data.root={root} does not exist: name the directory of the recordings")
     if source == "dream":
         return sources.dream(Path(root or ""), how)
     if source == "mass":
@@ -107,15 +107,15 @@ def _real(
 
 
 def _gather(nights: list[Night], windows: int | None, limit: int | None, seed: int) -> Samples:
-    """Put the windows of some nights into one part, at most so many of them drawn by the seed."""
+    """Join the windows of nights to one part; draw `limit` of them by the seed."""
 
-    def some(night: Night) -> Night:
+    def spaced(night: Night) -> Night:
         if windows is None or len(night.y) <= windows:
             return night
         chosen = np.linspace(0, len(night.y) - 1, windows).round().astype(int)
         return Night(night.x[chosen], night.y[chosen])
 
-    x, y = (np.concatenate(each) for each in zip(*map(some, nights), strict=True))
+    x, y = (np.concatenate(each) for each in zip(*map(spaced, nights), strict=True))
     if limit is not None:
         chosen = np.sort(np.random.default_rng(seed).permutation(len(y))[:limit])
         x, y = x[chosen], y[chosen]

@@ -1,10 +1,10 @@
-"""The cache: windows of each night in `.npy` files that are mapped into memory, not read.
+"""Cache the windows of each night in `.npy` files, which are memory-mapped.
 
     <cache>/sleep/<key>/x.npy, y.npy    windows and stages
-    <cache>/sleep/<key>/night.json      from which files, and how
+    <cache>/sleep/<key>/night.json      digests of the source files, and the preprocessing
 
-The key is a hash of the preprocessing and of the contents of the files, so that what is found was
-made from these very bytes in this very way. A folder appears whole or not at all.
+The key is a hash of the preprocessing and of the contents of the files. Folders are created
+atomically.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ import numpy as np
 from augnet.paper.datasets.sleep.recording import Preprocessing, read_night
 from augnet.paper.datasets.sleep.synthetic import Night
 
-VERSION = 1  # of the preprocessing: to be raised when the same settings give other windows
+VERSION = 1  # of the preprocessing: raise it when the same settings give other windows
 
 
 def cached_night(
@@ -30,7 +30,7 @@ def cached_night(
     cache: Path,
     read: Callable[[Path, Path, Preprocessing], Night] = read_night,
 ) -> Night:
-    """Give the windows of a night from the cache, having put them there if need be."""
+    """Return the windows of a night from the cache; read the recording if they are not there."""
     made = {
         "version": VERSION,
         "files": {file.name: _hash(file) for file in (recording, hypnogram)},
@@ -47,7 +47,7 @@ def cached_night(
 
 
 def _write(folder: Path, night: Night, made: dict[str, object]) -> None:
-    """Write a folder beside its place, and move it there: another process may have been faster."""
+    """Write a temporary folder and rename it; another process may have been faster."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

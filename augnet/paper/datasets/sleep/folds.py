@@ -1,20 +1,20 @@
-"""Which subjects are learned from, which choices are made on, which are reported."""
+"""Split subjects into train, valid and test."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-NIGHTS = (24, 24, 12)  # of the paper: training, validation, test
+NIGHTS = (24, 24, 12)  # for training, validation and test in the paper
 FOLDS = 5
 
 
 def fold(
     subjects: Sequence[str], seed: int, nights: tuple[int, int, int] = NIGHTS
 ) -> tuple[list[str], list[str], list[str]]:
-    """Part subjects into train, valid and test: fold `seed` of five, then others anew.
+    """Return the subjects of train, valid and test for fold `seed`; every five folds are a round.
 
-    No test subject of one fold is a test subject of another of the same five. Where there are
-    fewer subjects than `nights` asks for, the parts have the same shares of them.
+    Folds of one round have different test subjects. If there are fewer subjects than `nights` asks
+    for, the parts keep their proportions.
     """
     count = len(subjects)
     if count < FOLDS or min(nights) < 1:

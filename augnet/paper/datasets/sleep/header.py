@@ -1,16 +1,16 @@
-"""The header of an EDF file: what it says it holds, and whether it does."""
+"""Read the header of an EDF file, and check the length of the file against it."""
 
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from augnet.paper.datasets.sleep.faults import BadRecordingError
+from augnet.paper.datasets.sleep.errors import BadRecordingError
 
 FIXED = 256  # bytes, and as many again for each signal
 
 
 class Header(NamedTuple):
-    """Labels of the signals, how long they last, and when they begin."""
+    """Labels, duration and start time of the signals."""
 
     labels: tuple[str, ...]
     seconds: float
@@ -18,7 +18,7 @@ class Header(NamedTuple):
 
 
 def read_header(file: Path) -> Header:
-    """Read the header; refuse what is no EDF file, or shorter than its header says."""
+    """Read the header; raise BadRecordingError for other or truncated files."""
     try:
         size = file.stat().st_size
         with file.open("rb") as stream:
@@ -30,7 +30,9 @@ def read_header(file: Path) -> Header:
     except ValueError:
         raise BadRecordingError(file, "is no EDF file: its header has no numbers") from None
     if len(fixed) < FIXED or len(signals) < FIXED * count or fixed[:8].strip() != b"0":
-        raise BadRecordingError(file, "is no EDF file, or ends within its header: fetch it again")
+        raise BadRecordingError(
+            file, "is no EDF file, or ends within its header: download it again"
+        )
     try:
         records, duration = int(fixed[236:244]), float(fixed[244:252])
         samples = [int(signals[216 * count + 8 * n :][:8]) for n in range(count)]
@@ -44,6 +46,6 @@ def read_header(file: Path) -> Header:
         raise BadRecordingError(
             file,
             f"is truncated: {size} bytes of {expected} by its header, about {there:.0f} s "
-            f"of {max(records, 0) * duration:.0f} s: fetch it again",
+            f"of {max(records, 0) * duration:.0f} s: download it again",
         )
     return Header(tuple(labels), records * duration, start)

@@ -1,4 +1,4 @@
-"""Recordings: EDF files and their hypnograms become standardized windows, through MNE."""
+"""Read EDF files and their hypnograms through MNE, as standardized windows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from augnet.paper.datasets.sleep.faults import BadRecordingError
+from augnet.paper.datasets.sleep.errors import BadRecordingError
 from augnet.paper.datasets.sleep.header import read_header
 from augnet.paper.datasets.sleep.hypnogram import read_hypnogram
 from augnet.paper.datasets.sleep.synthetic import CHANNELS, Night
@@ -17,10 +17,10 @@ Standard = Literal["window", "night", "none"]
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """All that decides which windows a recording gives.
+    """Settings that decide which windows a recording gives.
 
-    `reference` is subtracted from all channels, unless they are recorded against it already;
-    `band` is in Hz, None being open; wake beyond `trim` minutes around the night is dropped.
+    `reference` is subtracted from all channels, unless they are recorded against it already.
+    `band` is in Hz; None means no limit. Wake beyond `trim` minutes around the night is dropped.
     """
 
     channels: tuple[str, ...] = CHANNELS
@@ -86,7 +86,7 @@ def find_channel(recording: Path, labels: tuple[str, ...], name: str) -> str:
 
 
 def standardize(windows: NDArray[np.float32], standard: Standard) -> NDArray[np.float32]:
-    """Give each channel mean 0 and deviation 1: in each window, or in the whole night."""
+    """Scale each channel to mean 0 and deviation 1, in each window or in the whole night."""
     if standard == "none":
         return np.ascontiguousarray(windows)
     axes = (2,) if standard == "window" else (0, 2)
@@ -99,6 +99,6 @@ def _plain(label: str) -> str:
 
 
 def _parts(label: str) -> tuple[str, str]:
-    """Part a label into the electrode and what it was recorded against."""
+    """Split a label into the electrode and its reference."""
     electrode, _, against = _plain(label).partition("-")
     return electrode, against

@@ -1,4 +1,4 @@
-"""Where nights come from: each source gives the nights of every subject."""
+"""Find the recordings of each source, and read the nights of every subject."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -8,18 +8,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from augnet.paper.datasets.sleep.cache import cached_night
-from augnet.paper.datasets.sleep.faults import BadRecordingError, skip
+from augnet.paper.datasets.sleep.errors import BadRecordingError, skip
 from augnet.paper.datasets.sleep.recording import Preprocessing, standardize
 from augnet.paper.datasets.sleep.synthetic import Night
 
 Bad: TypeAlias = Literal["refuse", "skip"]
-Nights: TypeAlias = dict[str, Callable[[], Night]]  # by subject, to be read when they are needed
+Nights: TypeAlias = dict[str, Callable[[], Night]]  # by subject, read when called
 DREAM = "dream-zhang-wamsley-30s.npz"
-MISSING = (39, 68, 69, 78, 79)  # subjects that Sleep Physionet's age study has not
+MISSING = (39, 68, 69, 78, 79)  # subjects missing in the age study of Sleep Physionet
 
 
 class Files(NamedTuple):
-    """A night's recording and its hypnogram, and whose they are."""
+    """The subject, the recording and the hypnogram of a night."""
 
     subject: str
     recording: Path
@@ -46,7 +46,7 @@ def physionet(root: Path, bad: Bad = "refuse") -> list[Files]:
 
 
 def fetched(subjects: int, cache: Path) -> list[Files]:
-    """Fetch the first nights of so many subjects of Sleep Physionet through MNE, once."""
+    """Download the first night of some subjects of Sleep Physionet through MNE, once."""
     from mne.datasets.sleep_physionet.age import fetch_data
 
     chosen = [number for number in range(83) if number not in MISSING][:subjects]
@@ -54,8 +54,8 @@ def fetched(subjects: int, cache: Path) -> list[Files]:
         found = fetch_data(chosen, recording=[1], path=str(cache), on_missing="warn")
     except OSError as error:
         raise ValueError(
-            f"Sleep Physionet cannot be fetched ({error}): fetch it elsewhere and name the "
-            "directory by --set data.root=DIR"
+            f"Sleep Physionet cannot be downloaded ({error}): download it on another machine and "
+            "name the directory by --set data.root=DIR"
         ) from error
     return [Files(Path(psg).name[:5], Path(psg), Path(hypnogram)) for psg, hypnogram in found]
 
@@ -80,9 +80,10 @@ def _both(
 def from_files(
     files: Iterable[Files], how: Preprocessing, cache: Path, bad: Bad = "refuse"
 ) -> Nights:
-    """Give the nights of files by subject, all of a subject's as one; bad ones are found out now.
+    """Return the nights of files by subject, all nights of a subject joined.
 
-    With `bad="refuse"` the first bad recording ends it all; with "skip" it is left out and named.
+    All files are checked now. With `bad="refuse"` a bad recording raises BadRecordingError; with
+    "skip" it is skipped with a warning.
     """
     nights: dict[str, list[Night]] = {}
     for subject, recording, hypnogram in files:
@@ -94,10 +95,10 @@ def from_files(
             skip(error)
         else:
             nights.setdefault(subject, []).append(night)
-    return {subject: _together(found) for subject, found in nights.items()}
+    return {subject: _joined(found) for subject, found in nights.items()}
 
 
-def _together(nights: list[Night]) -> Callable[[], Night]:
+def _joined(nights: list[Night]) -> Callable[[], Night]:
     def read() -> Night:
         return Night(*map(np.concatenate, zip(*nights, strict=True)))
 
@@ -105,10 +106,10 @@ def _together(nights: list[Night]) -> Callable[[], Night]:
 
 
 def dream(root: Path, how: Preprocessing, merged: bool = True) -> Nights:
-    """Read the windows of Zhang and Wamsley (2019) that were cut before reports of dreams.
+    """Read the windows of Zhang and Wamsley (2019), recorded before reports of dreams.
 
-    They are filtered and at 100 Hz already. Of N3 there are five, so N3 is N2 (`merged`), and the
-    classes are W, N1, N2, REM.
+    They are filtered and at 100 Hz already. There are only five windows of N3, so N3 counts as N2
+    (`merged`), and the classes are W, N1, N2, REM.
     """
     file = root if root.suffix == ".npz" else root / DREAM
     try:
@@ -136,10 +137,10 @@ def dream(root: Path, how: Preprocessing, merged: bool = True) -> Nights:
     return {str(subject): read(str(subject)) for subject in np.unique(subjects)}
 
 
-def cache_folder(said: str | None) -> Path:
-    """Find where windows are kept: as said, as AUGNET_CACHE says, or in the user's cache."""
-    if said or (said := os.environ.get("AUGNET_CACHE")):
-        return Path(said)
+def cache_folder(named: str | None) -> Path:
+    """Return the folder of cached windows: as named, in AUGNET_CACHE, or in the user's cache."""
+    if named or (named := os.environ.get("AUGNET_CACHE")):
+        return Path(named)
     import pooch
 
     return Path(pooch.os_cache("augnet"))

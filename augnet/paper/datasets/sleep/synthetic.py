@@ -1,20 +1,20 @@
-"""Synthetic nights: sleep EEG as far as a stage can be told from a window, with known invariances.
+"""Simulate nights of sleep EEG with known invariances.
 
-Each window is a mixture of sources (rhythms, bursts, a pink background), whose powers depend on the
-stage, seen by six electrodes through a map of each source on the scalp. Subjects differ in the
-frequencies of their rhythms, in powers and in maps; electrodes come loose, bodies move, and
-scorers err.
+Each window is a mixture of sources (rhythms, bursts, a pink background). Their powers depend on the
+stage, and six electrodes measure them through a map of each source on the scalp. Subjects differ in
+the frequencies of their rhythms, in powers and in maps. Some electrodes are loose, some subjects
+move, and scorers make mistakes.
 
-What leaves the stage alone, by construction, in the distribution of all subjects:
+These transforms keep the stage, by construction, in the distribution of all subjects:
 
 - `sign_flip` and `time_reverse`: sources are Gaussian noise of random phase under symmetric bursts;
-- `channel_symmetry`: what a subject has more of on one side, another has on the other;
-- `frequency_shift` up to about `spread` Hz, by which subjects' rhythms are slower or faster anyway;
-- `time_mask` and `ft_surrogate`: the spectrum of any good part of a window tells the stage;
-- `channel_dropout` of a channel: one in `loose` windows has a dead one.
+- `channel_symmetry`: the asymmetries of subjects are distributed symmetrically;
+- `frequency_shift` up to about `spread` Hz, by which the rhythms of subjects differ;
+- `time_mask` and `ft_surrogate`: the spectrum of a part of a window is enough to predict the stage;
+- `channel_dropout` of one channel: a fraction `loose` of the windows has a dead one.
 
-What does not: shuffled channels (fast alpha at the back and slow spindles in the middle differ by
-place alone; eye movements are opposite at F3 and F4), and shifts that turn one rhythm into another.
+These do not: `channel_shuffle` (fast alpha at the back and slow spindles in the middle differ only
+by place; eye movements have opposite signs at F3 and F4), and shifts from one rhythm to another.
 """
 
 from typing import NamedTuple
@@ -27,8 +27,8 @@ CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2")
 STAGES = ("W", "N1", "N2", "N3", "REM")
 W, N1, N2, N3, REM = range(5)
 
-# Per source: center and width of its spectrum in Hz, whether it comes in bursts of so many seconds,
-# how far it is seen at the middle, the front and the back of the head, and its power in each stage.
+# Per source: center and width of its spectrum in Hz, the duration of its bursts in seconds (0 for
+# none), its amplitude at the middle, the front and the back of the head, its power in each stage.
 SOURCES: dict[str, tuple[float, float, float, tuple[float, float, float], tuple[float, ...]]] = {
     "slow waves": (1.0, 0.5, 0.0, (0.8, 1.0, 0.4), (0.3, 0.4, 0.9, 2.0, 0.4)),
     "eye movements": (0.8, 0.4, 0.8, (0.2, 1.0, 0.0), (0.3, 0.1, 0.0, 0.0, 0.5)),
@@ -37,9 +37,9 @@ SOURCES: dict[str, tuple[float, float, float, tuple[float, float, float], tuple[
     "spindles": (13.0, 0.6, 0.5, (1.0, 0.7, 0.2), (0.0, 0.05, 0.5, 0.3, 0.0)),
     "beta": (20.0, 4.0, 0.0, (0.7, 0.8, 0.6), (0.35, 0.25, 0.15, 0.1, 0.25)),
 }
-OPPOSITE = ("eye movements",)  # of opposite sign on the left and on the right
-RHYTHMS = ("theta", "alpha", "spindles")  # that are slower or faster in some subjects
-BURSTS = 6  # in a window
+OPPOSITE = ("eye movements",)  # with opposite signs on the left and on the right
+RHYTHMS = ("theta", "alpha", "spindles")  # whose frequencies differ between subjects
+BURSTS = 6  # per window
 
 
 class Night(NamedTuple):
@@ -60,16 +60,17 @@ def night(
     loose: float = 0.05,
     moving: float = 0.05,
 ) -> Night:
-    """Make the night of one subject: all of it, or so many `windows` of it at even distances.
+    """Simulate the night of one subject: all of it, or some evenly spaced `windows`.
 
-    A part of the labels, `disagreement`, is that of the window before or after, as with two
-    scorers; in a part of the windows an electrode is `loose`, in another the subject is `moving`.
+    A fraction `disagreement` of the labels is that of the window before or after, as with two
+    scorers. In a fraction `loose` of the windows an electrode is loose, and in a fraction `moving`
+    the subject moves.
     """
     stages = hypnogram(rng)
     chosen = np.arange(len(stages))
     if windows is not None:
         if not 1 <= windows <= len(stages):
-            raise ValueError(f"a night has up to {len(stages)} windows; asked for {windows}")
+            raise ValueError(f"this night has 1 to {len(stages)} windows; got windows={windows}")
         chosen = np.linspace(0, len(stages) - 1, windows).round().astype(int)
     x = _eeg(rng, stages[chosen], sfreq, duration, spread)
     _disturb(rng, x, loose, moving)
@@ -88,7 +89,7 @@ def hypnogram(rng: Generator) -> NDArray[np.int64]:
         deep, rem = (0.4 * (1 - late) * minutes, (0.1 + 0.25 * late) * minutes)
         light = minutes - deep - rem
         middle = [(N2, 0.4 * light), (N3, deep), (N2, 0.25 * light)]
-        if rng.random() < 0.5:  # deep sleep is often broken by a return to N2
+        if rng.random() < 0.5:  # deep sleep is often interrupted by N2
             middle = [(N2, 0.4 * light), (N3, deep / 2), (N2, 0.1 * light), (N3, deep / 2),
                       (N2, 0.15 * light)]  # fmt: skip
         waking = [(W, rng.uniform(1, 6)), (N1, 0.1 * light)]
@@ -106,7 +107,7 @@ def _eeg(
     count, times = len(stages), round(duration * sfreq)
     shift = spread * rng.uniform(-1, 1)  # a fast subject is fast in all rhythms
     x = 6.0 * _noise(rng, (count, len(CHANNELS), times), _pink(times, sfreq))
-    x += 4.0 * _noise(rng, (count, 1, times), _pink(times, sfreq))  # of the reference
+    x += 4.0 * _noise(rng, (count, 1, times), _pink(times, sfreq))  # from the reference
     for name, (center, width, burst, places, powers) in SOURCES.items():
         own = center + (shift + 0.3 * rng.normal() if name in RHYTHMS else 0.0)
         away = (np.fft.rfftfreq(times, 1 / sfreq) - own) / width
@@ -122,11 +123,11 @@ def _eeg(
 
 
 def _map(rng: Generator, places: tuple[float, float, float], opposite: bool) -> NDArray[np.float32]:
-    """Say how far each of C3 C4 F3 F4 O1 O2 sees a source: each subject's is a little askew."""
+    """Draw the amplitudes of a source at C3 C4 F3 F4 O1 O2, slightly asymmetric per subject."""
     sides = np.array([1.0, -1.0 if opposite else 1.0])
-    askew = 1 + 0.2 * rng.normal() * np.array([1.0, -1.0])
+    asymmetry = 1 + 0.2 * rng.normal() * np.array([1.0, -1.0])
     own = np.array(places) * np.exp(0.15 * rng.normal(size=3))
-    return (own[:, None] * sides * askew).reshape(-1).astype(np.float32)
+    return (own[:, None] * sides * asymmetry).reshape(-1).astype(np.float32)
 
 
 def _noise(
@@ -139,13 +140,13 @@ def _noise(
 
 
 def _pink(times: int, sfreq: float) -> NDArray[np.float32]:
-    """Give amplitudes that fall with the square root of the frequency, from 0.3 Hz on."""
+    """Return amplitudes that fall with the square root of the frequency, from 0.3 Hz on."""
     frequency = np.fft.rfftfreq(times, 1 / sfreq).astype(np.float32)
     return np.where(frequency < 0.3, np.float32(0), np.maximum(frequency, 0.3) ** -0.5)
 
 
 def _bursts(rng: Generator, count: int, times: int, length: float) -> NDArray[np.float32]:
-    """Draw some bursts at random places of each window: an envelope, the same both ways in time."""
+    """Draw an envelope with bursts at random times of each window, symmetric in time."""
     centers = times * rng.random((BURSTS, count, 1), dtype=np.float32)
     time = np.arange(times, dtype=np.float32)
     envelope = np.zeros((count, times), dtype=np.float32)
@@ -155,7 +156,7 @@ def _bursts(rng: Generator, count: int, times: int, length: float) -> NDArray[np
 
 
 def _disturb(rng: Generator, x: NDArray[np.float32], loose: float, moving: float) -> None:
-    """Let electrodes come loose and bodies move, in place."""
+    """Add loose electrodes and movements, in place."""
     count, channels, times = x.shape
     off = rng.random((count, channels)) < loose / channels
     x[off] = 2.0 * rng.standard_normal((int(np.count_nonzero(off)), times), dtype=np.float32)

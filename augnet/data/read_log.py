@@ -1,14 +1,14 @@
-"""An account of what was not used, and why."""
+"""Record what was skipped while reading, and why."""
 
 from collections.abc import Iterator
 
 
 class DataError(ValueError):
-    """Data that cannot be learned from, with the reason and the likely fix."""
+    """Data that cannot be used, with the reason and the likely fix."""
 
 
-class Account:
-    """Counts what was skipped by reason, with an example of each; and notes what was changed."""
+class ReadLog:
+    """Count skipped items by reason, with an example of each, and keep notes on changed data."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -16,13 +16,13 @@ class Account:
         self.notes: list[str] = []
 
     def skip(self, reason: str, example: object, count: int = 1) -> None:
-        """Count something that is left out."""
+        """Count skipped items."""
         if count:
             self.counts[reason] = self.counts.get(reason, 0) + count
             self.examples.setdefault(reason, str(example))
 
     def note(self, text: str) -> None:
-        """Say once what was done to the data."""
+        """Add a note on what was done to the data, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -30,7 +30,7 @@ class Account:
         return sum(self.counts.values())
 
     def __iter__(self) -> Iterator[str]:
-        """Give one line per note and per reason."""
+        """Yield one line per note and per reason."""
         yield from self.notes
         for reason, count in self.counts.items():
             example = self.examples[reason]

@@ -1,4 +1,4 @@
-"""How samples were read, so that others can be read alike."""
+"""How samples are read and scaled, so that others can be read in the same way."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -12,11 +12,11 @@ Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 DIMENSIONS: dict[int, Kind] = {1: "vectors", 2: "signals", 3: "images"}
 
 
-class Reading(BaseModel):
-    """What kind of samples these are, and how their numbers become the network's.
+class InputSpec(BaseModel):
+    """The kind and shape of samples, and how their values are scaled for the network.
 
-    All kinds follow one rule, `(x − center) / scale`, per channel or column, or one for all: bytes
-    of images go to [0, 1], signals and vectors to mean 0 and standard deviation 1.
+    All kinds are scaled by `(x - center) / scale`, per channel or column, or the same for all:
+    images to [0, 1], signals and vectors to mean 0 and standard deviation 1.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,23 +29,23 @@ class Reading(BaseModel):
     mode: Literal["L", "RGB"] | None = None
     """Of image files: gray or color."""
     sfreq: Annotated[Finite, Field(gt=0)] | None = None
-    """Samples per second, of signals."""
+    """The sampling rate of signals, in Hz."""
     channels: tuple[str, ...] = ()
-    """Their names, of signals."""
+    """The names of the channels of signals."""
     window: Annotated[Finite, Field(gt=0)] | None = None
-    """Seconds that are cut out of recordings."""
+    """The length of windows of recordings, in seconds."""
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What transforms may want to know about the data."""
+        """The settings that transforms may take from the data."""
         known = {"sfreq": self.sfreq, "channels": list(self.channels)}
         return {key: value for key, value in known.items() if value}
 
-    def fitted(self, x: Tensor) -> "Reading":
-        """Learn center and scale from the samples that are learned from, images (N, C, H, W) apart.
+    def fitted(self, x: Tensor) -> "InputSpec":
+        """Return a copy with `center` and `scale` computed from training samples.
 
-        Bytes are 0 to 255; other images keep their numbers if those lie in [0, 1], and else go
-        from their least to their largest.
+        Images of bytes go from 0 to 255. Other images keep their values if these lie in [0, 1], and
+        else go from their minimum to their maximum.
         """
         if self.kind == "images":
             if not x.is_floating_point():
@@ -56,23 +56,24 @@ class Reading(BaseModel):
                     low, high = 0.0, 1.0
             return self.model_copy(update={"center": (low,), "scale": (max(high - low, 1e-12),)})
         others = [dim for dim in range(x.dim()) if dim != 1]
-        spread, mean = torch.std_mean(x.double(), dim=others, correction=0)
-        spread = torch.where(spread > 1e-9 * mean.abs().clamp(min=1e-30), spread, 1.0)
+        std, mean = torch.std_mean(x.double(), dim=others, correction=0)
+        std = torch.where(std > 1e-9 * mean.abs().clamp(min=1e-30), std, 1.0)
         return self.model_copy(
-            update={"center": tuple(mean.tolist()), "scale": tuple(spread.tolist())}
+            update={"center": tuple(mean.tolist()), "scale": tuple(std.tolist())}
         )
 
     def prepare(self, x: Tensor) -> Tensor:
-        """Give samples as the network takes them, in float32."""
+        """Scale samples for the network, in float32."""
         if tuple(x.shape[1:]) != self.shape:
             raise ValueError(
-                f"these samples are {tuple(x.shape[1:])}; the model was made for {self.shape}"
+                f"these samples have shape {tuple(x.shape[1:])}; the model takes {self.shape}"
             )
-        around = (-1, *(1,) * (x.dim() - 2))
+        shape = (-1, *(1,) * (x.dim() - 2))
         center, scale = (
-            torch.tensor(values, dtype=torch.float64, device=x.device).reshape(around)
+            torch.tensor(values, dtype=torch.float64, device=x.device).reshape(shape)
             for values in (self.center, self.scale)
         )
         if x.dtype == torch.float64 or self.kind != "images":
             return ((x - center) / scale).float()
-        return (x - center.float()) / scale.float()  # bytes, of which there may be many
+        # Bytes of images: there may be many, and float32 is exact enough.
+        return (x - center.float()) / scale.float()

@@ -1,4 +1,4 @@
-"""How well a model does on samples that it was not learned from, and how invariant it is."""
+"""Evaluate a model on test samples: its score, and how invariant it is."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,29 +13,29 @@ from augnet.learn.result import Invariance
 from augnet.model import Model
 from augnet.net import AugNet
 
-SCORED = 256
-"""Samples that invariance is measured on, at most."""
+MAX_SAMPLES = 256
+"""Invariance is measured on at most this many samples."""
 
 
 @dataclass(frozen=True)
-class Examined:
-    """What was measured on the samples set aside."""
+class Evaluation:
+    """Scores and invariances on test samples."""
 
     count: int
     score: float
-    """Accuracy, or for values the part of their variance that is explained."""
+    """The accuracy, or the fraction of the variance of values that is explained."""
     score_without: float
-    """The same for the trunk alone, without copies."""
+    """The score of the trunk alone, without averaging over copies."""
     chance: float
-    """The score of who always gives the most frequent class, or the mean."""
+    """The score of always predicting the most frequent class, or the mean."""
     confusion: Tensor | None
-    """(K, K), rows being the truth; for classes."""
+    """(K, K), a row per true class; None for regression."""
     invariances: dict[str, tuple[Summary, Summary]]
-    """Per kept transform: of the averaged model, and of the trunk alone."""
+    """Per transform that is not `not_invariant`: of the averaged model, and of the trunk alone."""
 
     @property
-    def table(self) -> dict[str, Any]:
-        """What goes into files."""
+    def values(self) -> dict[str, Any]:
+        """The evaluation as plain values, for files."""
         return {
             "samples": self.count,
             "score": self.score,
@@ -50,8 +50,8 @@ class Examined:
 
 
 @torch.no_grad()
-def examine(model: Model, x: Tensor, y: Tensor, seed: int = 0) -> Examined:
-    """Measure a model on samples as they were read."""
+def evaluate(model: Model, x: Tensor, y: Tensor, seed: int = 0) -> Evaluation:
+    """Evaluate a model on samples as they are read."""
     averaged = model.outputs(x, seed)
     net, classes = model.net, len(model.header.classes)
     alone = torch.cat([net.trunk(model.prepare(part)) for part in x.split(256)])
@@ -60,20 +60,20 @@ def examine(model: Model, x: Tensor, y: Tensor, seed: int = 0) -> Examined:
         pairs = y * classes + averaged.argmax(1)
         confusion = pairs.bincount(minlength=classes**2).reshape(classes, classes)
         chance = y.bincount().max().item() / len(y)
-    some = model.prepare(x[:SCORED])
-    kept = [row for row in model.invariances if row.verdict != "none" and len(some) > 1]
-    both = [(f, _answer(f, some, seed)) for f in (net, net.trunk)] if kept else []
+    some = model.prepare(x[:MAX_SAMPLES])
+    kept = [row for row in model.invariances if row.status != "not_invariant" and len(some) > 1]
+    both = [(f, _outputs(f, some, seed)) for f in (net, net.trunk)] if kept else []
     scores = {}
     for row in kept:
         first, second = (_invariance(*each, row, some, seed, bool(classes)) for each in both)
         scores[row.transform.name] = first, second
-    return Examined(len(x), score(averaged, y), score(alone, y), chance, confusion, scores)
+    return Evaluation(len(x), score(averaged, y), score(alone, y), chance, confusion, scores)
 
 
 def score(output: Tensor, y: Tensor) -> float:
-    """Give the accuracy, or the part of the variance of values that is explained.
+    """Return the accuracy, or the fraction of the variance of values that is explained.
 
-    Values that are all alike have no variance: 1 for who gives just them, or else 0.
+    Values that are all equal have no variance: 1 if the outputs are equal to them, else 0.
     """
     if not y.is_floating_point():
         return (output.argmax(1) == y).double().mean().item()
@@ -84,21 +84,25 @@ def score(output: Tensor, y: Tensor) -> float:
 
 
 def _invariance(
-    f: Callable[..., Tensor], here: Tensor, row: Invariance, x: Tensor, seed: int, classes: bool
+    f: Callable[..., Tensor], output: Tensor, row: Invariance, x: Tensor, seed: int, classes: bool
 ) -> Summary:
-    """Score how far a function's output stays where it is, under a transform at the range found."""
-    how_far, dice = magnitude(row)[0], Generator().manual_seed(seed)
+    """Measure the invariance of a function to a transform at its strength.
+
+    `output` is the output for `x`.
+    """
+    strength, generator = magnitude(row)[0], Generator().manual_seed(seed)
     distance = {} if classes else {"distance": lambda a, b: (a - b).abs().flatten(1).mean(1)}
 
     def model(given: Tensor) -> Tensor:
-        return here if given is x else _answer(f, given, seed)
+        return output if given is x else _outputs(f, given, seed)
 
-    return summary(
-        invariance(model, lambda x: row.transform(x, how_far, dice), x, dice, **distance)
-    )
+    def transform(x: Tensor) -> Tensor:
+        return row.transform(x, strength, generator)
+
+    return summary(invariance(model, transform, x, generator, **distance))
 
 
-def _answer(f: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
-    """Ask a net, always with the same dice, or a trunk."""
+def _outputs(f: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
+    """Return the outputs of a net, always with the same params, or of a trunk."""
     output = f(x, Generator().manual_seed(seed)) if isinstance(f, AugNet) else f(x)
     return output.reshape(len(x), -1)

@@ -1,0 +1,44 @@
+"""The options of reading data, with their defaults and meaning."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+from augnet.data.read_log import DataError
+
+Task: TypeAlias = Literal["auto", "classification", "regression"]
+
+
+def _help(text: str, minimum: int | None = None) -> dict[str, Any]:
+    return {"help": text, "min": minimum}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read data. Each reader takes some of these options and refuses the others."""
+
+    max_samples: int = field(
+        default=20_000, metadata=_help("Read at most this many samples.", minimum=1)
+    )
+    size: int | None = field(
+        default=None, metadata=_help("The longer side of images, in pixels.", minimum=4)
+    )
+    task: Task = field(
+        default="auto",
+        metadata=_help(
+            "classification, regression or auto: labels with a fractional part are for regression."
+        ),
+    )
+    column: str | None = field(default=None, metadata=_help("The column of labels in a table."))
+    sfreq: float | None = field(
+        default=None, metadata=_help("The sampling rate of signals in arrays, in Hz.")
+    )
+    channels: tuple[str, ...] = field(
+        default=(), metadata=_help("Names of channels, separated by commas.")
+    )
+    window: float | None = field(
+        default=None, metadata=_help("The length of windows of recordings, in seconds.")
+    )
+
+    def __post_init__(self) -> None:
+        if self.task not in get_args(Task):
+            raise DataError(f"--task is one of {', '.join(get_args(Task))}; got {self.task!r}")

@@ -1,0 +1,111 @@
+"""A search directory that was left after any point goes on to exactly the same points."""
+
+import json
+
+import pytest
+
+from augnet.paper.config import parse_change, read, resolve
+from augnet.paper.search.directory import SearchDirectory
+from augnet.training import DirectoryError, ResumableDirectory
+
+TINY = ["data.nights=[2,2,1]", "data.windows=8", "train.epochs=3", "train.patience=3",
+        "net.copies=1", "search.options.adda.epochs=2", "search.options.adda.pause=1",
+        "search.options.dada.epochs=2", "search.options.dada.pause=1"]  # fmt: skip
+METHODS = ["adda", "dada", "augnet"]  # two searches, and a variant that is trained end to end
+
+
+def directory(path, method, *changes):
+    changed = dict(map(parse_change, [*TINY, *changes]))
+    config = resolve("sleep", read("sleep"), "augnet", protocol="small", changes=changed)
+    return SearchDirectory(path, method, config, 0)
+
+
+def without_seconds(path):
+    rows = [json.loads(line) for line in (path / "points.jsonl").read_text().splitlines()]
+    assert [row.pop("seconds") > 0 for row in rows] == [True] * len(rows)
+    return rows
+
+
+def leave_after_first_point(path, method):
+    search = directory(path, method).run()
+    next(search)
+    search.close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_search_that_was_left_resumes_to_the_same_points(method, tmp_path):
+    whole, left = tmp_path / "whole", tmp_path / "left"
+    count = len(list(directory(whole, method).run()))
+    leave_after_first_point(left, method)
+    assert (left / "state.pt").exists()
+    assert not directory(left, method).finished
+    assert len(list(directory(left, method).run())) == count - 1
+    assert without_seconds(left) == without_seconds(whole)
+    assert not (left / "state.pt").exists()
+    assert directory(left, method).finished
+    assert list(directory(left, method).run()) == []
+
+
+@pytest.mark.parametrize("method", ["dada", "augnet"])
+@pytest.mark.parametrize("name", ["state.pt", "points.jsonl"])
+def test_a_kill_between_two_files_loses_and_repeats_no_point(method, name, tmp_path, monkeypatch):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    list(directory(whole, method).run())
+    leave_after_first_point(killed, method)
+    write = ResumableDirectory.write
+
+    def kill(self, files):
+        if name in files:
+            raise KeyboardInterrupt
+        write(self, files)
+
+    monkeypatch.setattr(ResumableDirectory, "write", kill)
+    with pytest.raises(KeyboardInterrupt):
+        list(directory(killed, method).run())
+    monkeypatch.undo()
+    list(directory(killed, method).run())
+    assert without_seconds(killed) == without_seconds(whole)
+
+
+def test_a_search_without_its_state_begins_again(tmp_path):
+    leave_after_first_point(tmp_path, "adda")
+    (tmp_path / "state.pt").unlink()
+    assert len(list(directory(tmp_path, "adda").run())) == 2
+    assert len(without_seconds(tmp_path)) == 2
+
+
+def test_a_state_that_does_not_fit_is_refused(tmp_path):
+    leave_after_first_point(tmp_path, "adda")
+    search = directory(tmp_path, "adda")
+    with search.directory.open():
+        search.directory.save_state({"points": [], "curve": {}})
+    with pytest.raises(DirectoryError, match=r"does not fit .* remove it to begin again"):
+        next(search.run())
+
+
+def test_other_settings_and_other_data_are_refused(tmp_path, monkeypatch):
+    leave_after_first_point(tmp_path, "adda")
+    with pytest.raises(DirectoryError, match=r"config.train.epochs \(3 there, 4 now\)"):
+        next(directory(tmp_path, "adda", "train.epochs=4").run())
+    with pytest.raises(DirectoryError, match="method"):
+        next(directory(tmp_path, "dada").run())
+    monkeypatch.setattr("augnet.paper.search.directory.fingerprint", lambda *tensors: "other")
+    with pytest.raises(DirectoryError, match="the data changed"):
+        next(directory(tmp_path, "adda").run())
+
+
+def test_a_directory_is_of_one_process_at_a_time(tmp_path):
+    search = directory(tmp_path, "adda").run()
+    next(search)
+    with pytest.raises(DirectoryError, match="in use by process"):
+        next(directory(tmp_path, "adda").run())
+    search.close()
+    next(directory(tmp_path, "adda").run())
+
+
+def test_the_manifest_says_what_was_searched(tmp_path):
+    leave_after_first_point(tmp_path, "adda")
+    found = ResumableDirectory.existing(tmp_path, "search")
+    assert {key: found.settings[key] for key in ("method", "seed")} == {"method": "adda", "seed": 0}
+    assert found.settings["config"]["experiment"] == "sleep"
+    assert {"dataset", "augnet", "commit"} <= set(found.about)
