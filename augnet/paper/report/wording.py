@@ -106,6 +106,6 @@ def _describe_transform(name: str, place: int, group: Sequence[Record]) -> str:
         return f"{name} {median_and_range([each.strength(name) or 0.0 for each in group])}{unit}"
     chosen = [each.layers[place].selected for each in group]
     weight = statistics.median(each.weight or 0.0 for each in chosen)
-    factor = f"{weight:.2f} × " if weight < 0.995 else ""
+    share = f" (weight {weight:.2f})" if weight < 0.995 else ""
     strengths = median_and_range([each.strength for each in chosen])
-    return f"{factor}{name} {strengths} {chosen[0].unit}".rstrip()
+    return f"{name} {strengths} {chosen[0].unit}".rstrip() + share

@@ -61,7 +61,9 @@ def test_variants_are_summed_up_over_their_seeds():
         read("sinusoids").expect, records(runs)
     ).rows
     assert (variant, seeds) == ("one-layer", "3")
-    assert learned == "2×: 0.80 × frequency_shift 0.485 Hz\n1×: 0.70 × gaussian_noise 0.1 std"
+    assert learned == (
+        "2×: frequency_shift 0.485 Hz (weight 0.80)\n1×: gaussian_noise 0.1 std (weight 0.70)"
+    )
     assert found == "0.485 Hz"
     assert accuracy == "0.9"
     (one,) = variants_table(read("mario-iggy").expect, [record(augerino())]).rows

@@ -10,13 +10,8 @@ from typer.testing import CliRunner
 from augnet.__main__ import app
 from augnet.paper.config import ConfigError, read, resolve
 from augnet.paper.report.figures.searches import Curve, improvement, score_at
-from augnet.paper.report.searches import (
-    compare_with_bilevel,
-    find,
-    improves,
-    load,
-    passes_to_reach,
-)
+from augnet.paper.report.search_scores import compare_with_bilevel, improves, passes_to_reach
+from augnet.paper.report.searches import find, load
 
 POINTS = {
     "adda": [(112, 0.5, 0.6), (200, 0.6, 0.7)],
