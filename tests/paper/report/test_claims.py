@@ -113,13 +113,13 @@ def test_criteria_hold_and_fail(criterion, good, bad):
     ("settings", "message"),
     [
         ({}, "one of equals, at_least"),
-        ({"at_least": 1, "at_most": 2}, r"this one has \['at_least', 'at_most'\]"),
+        ({"at_least": 1, "at_most": 2}, r"got \['at_least', 'at_most'\]"),
         ({"near": 1}, "near needs a tolerance"),
         ({"at_least": 1, "tolerance": 0.1}, "at_least takes no tolerance"),
-        ({"quantity": "strength", "at_least": 1}, "transform is for"),
-        ({"transform": "rotate", "at_least": 1}, "transform is for"),
-        ({"quantity": "accuracy", "at_least": 1}, "copies is for"),
-        ({"above": {"variants": ["a", "b"]}}, r"above\.variants has one for each"),
+        ({"quantity": "strength", "at_least": 1}, "transform is required for"),
+        ({"transform": "rotate", "at_least": 1}, "transform is required for"),
+        ({"quantity": "accuracy", "at_least": 1}, "copies is required for"),
+        ({"above": {"variants": ["a", "b"]}}, r"above\.variants takes one for each"),
     ],
 )
 def test_a_claim_asks_one_question(settings, message):
@@ -194,7 +194,7 @@ def test_mistakes_in_claims_are_explained():
     for old, new, message in (
         ("says", "sais", "unknown key 'expect.claims.0.sais': did you mean 'says'?"),
         ("at_least = 0.8", "above = { copis = 4 }", "'expect.claims.0.above.copis'"),
-        ("at_least = 0.8", "", "expect.claims.0: a claim has one of"),
+        ("at_least = 0.8", "", "expect.claims.0: a claim takes one of"),
         ('"two-layers"]', '"to-layers"]', "'to-layers': did you mean 'two-layers'?"),
         ('"test-accuracy"', '"accurac"', "expect.claims.0.quantity: Input should be"),
     ):

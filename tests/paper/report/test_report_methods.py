@@ -140,7 +140,7 @@ def test_protocols_are_compared(tmp_path):
              run("fixed", best=0.55, protocol="paper+small")]  # fmt: skip
     assert compare_protocols(study for study, _ in studies(list(RUNS))) == {}
     (alone,) = write(list(RUNS), tmp_path)
-    assert "<strong>fair</strong>: the same optimizer" in alone.read_text()
+    assert "<strong>fair</strong>: all methods use the same optimizer" in alone.read_text()
     for each in paper:
         each.config["sweep"] = {"train.lr": 0.1}
     assert compare_protocols(study for study, _ in studies([*RUNS, *paper])) == {}  # only sweeps
