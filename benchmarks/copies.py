@@ -4,7 +4,7 @@ Each trunk is trained with the true transform and range of its experiment. Then 
 true transform (median over test samples) and accuracy are measured against the number of copies,
 over several seeds of the transforms.
 
-Some nets need more copies than others. The response of the trunk to all strengths of the range shows
+Some nets need more copies than others. The response of the trunk to all strengths shows
 why: its spectrum over the strength, and how many independent copies C other copies are worth.
 """
 

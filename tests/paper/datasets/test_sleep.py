@@ -23,7 +23,7 @@ def test_the_papers_module_and_training():
     config = resolve("sleep", EXPERIMENT, "augnet-paper", protocol="paper")
     net, _ = build(settings("augnet-paper", "paper"), 0)
     names = [[transform.name for transform in layer.transforms] for layer in net.augment]
-    rotations = [f"sensor-rotation-{axis}" for axis in "xyz"]
+    rotations = [f"sensor_rotation_{axis}" for axis in "xyz"]
     assert names[0] == ["sign_flip", "channel_symmetry", "channel_shuffle", "channel_dropout",
                         *rotations]  # fmt: skip
     assert names[1] == names[2]
