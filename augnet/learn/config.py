@@ -156,7 +156,6 @@ class LearnConfig:
         return budget if isinstance(budget, float) else None
 
 
-DEFAULTS = LearnConfig()
 OPTIONS = tuple(each for each in fields(LearnConfig) if each.metadata.get("option"))
 
 
@@ -180,6 +179,9 @@ def parse_budget(budget: int | float | str | None) -> int | float | None:
             f"seconds as 30.0; got {budget!r}"
         )
     return value
+
+
+DEFAULTS = LearnConfig()
 
 
 def configure(
