@@ -256,7 +256,7 @@ class AugmentationLayer(nn.Module):
         return resample(x, self.maps(x, params), self.resampling or ("bilinear", "zeros"))
 
     def maps(self, x: Tensor, params: LayerParams) -> Maps:
-        """Return the affine map of each sample: of the drawn transform, or of the only active one."""
+        """Return the map of each sample: of the drawn transform, or of the only active one."""
         if isinstance(params, Mixed):
             ((transform, _, magnitude, drawn),) = self._weighted(params, x)
             assert isinstance(transform, Affine)

@@ -30,8 +30,8 @@ WIDE = LIMITS | {
 DRAWN = ("autocontrast", "equalize", "rotate", "solarize", "saturation", "posterize", "contrast",
          "brightness", "sharpness", "shear_x", "shear_y", "translate_x", "translate_y")  # fmt: skip
 
-# AutoAugment's policy for CIFAR-10, table 7: (transform, probability, level of 0 to 9). Its Color is
-# our saturation; a level is None if a transform has no strength.
+# AutoAugment's policy for CIFAR-10, table 7: (transform, probability, level of 0 to 9). Its Color
+# is our saturation; a level is None if a transform has no strength.
 AUTOAUGMENT: tuple[tuple[tuple[str, float, int | None], ...], ...] = (
     (("invert", 0.1, None), ("contrast", 0.2, 6)),
     (("rotate", 0.7, 2), ("translate_x", 0.3, 9)),

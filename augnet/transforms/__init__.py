@@ -1,6 +1,6 @@
-"""The transforms: stateless transformations T(x; μ), by name.
+"""Transforms: stateless functions T(x; μ), by name.
 
->>> from augnet.transforms import TRANSFORMS, transforms
+>>> from augnet.transforms import build_transforms
 >>> build_transforms(["shear_x", {"name": "rotate", "limit": 180}])[1].describe(0.25)
 '±45.0°'
 """
@@ -115,10 +115,10 @@ def register_transform(cls: T) -> T:
 def build_transforms(
     specs: TransformSpec | Iterable[TransformSpec], **shared: Any
 ) -> list[Transform]:
-    """Build transforms from names, from tables such as `{name = "rotate", limit = 180}`, or as given.
+    """Build transforms from names and from tables such as `{name = "rotate", limit = 180}`.
 
-    What is `shared` (`sfreq=100`, `channels=[...]`) goes to those transforms that take it and do not
-    say otherwise.
+    Transforms are returned as they are. `shared` arguments (`sfreq=100`, `channels=[...]`) go to
+    all transforms that accept them and do not set them. In names, `-` is read as `_`.
     """
     if isinstance(specs, str | Mapping | Transform):
         specs = [specs]

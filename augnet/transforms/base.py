@@ -104,7 +104,7 @@ class Transform(ABC):
     def sample_params(
         self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
     ) -> Params:
-        """Draw params for a batch of this shape (B, ...), in the dtype and on the device of `like`."""
+        """Draw params for a batch of shape (B, ...), in the dtype and on the device of `like`."""
 
     @abstractmethod
     def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:

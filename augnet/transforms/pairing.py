@@ -16,8 +16,8 @@ class SamplePairing(Transform):
     """Blend each sample with a random one of the batch, which gets up to limit of the weight.
 
     Inoue 2018. Batch-coupled: the params have the offset, in rows, from each sample to its partner.
-    An offset stays valid if copies of a batch are concatenated, so copies are never mixed. In a part
-    of a batch it leads to another sample of that part, modulo its size.
+    An offset stays valid if copies of a batch are concatenated, so copies are never mixed. In a
+    part of a batch it leads to another sample of that part, modulo its size.
     """
 
     limit: float = 0.4

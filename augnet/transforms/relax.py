@@ -1,4 +1,4 @@
-"""Gradients for discrete values: straight-through, Bernoulli outcomes, windows, the unit interval."""
+"""Gradients for discrete values: straight-through, Bernoulli, windows, the unit interval."""
 
 from typing import Any
 

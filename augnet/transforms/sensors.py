@@ -195,7 +195,7 @@ class SensorRotation(Linear, Sensors, Signed):
         return torch.linalg.pinv(system)[:-1, :-1].contiguous()
 
     def mixing(self, angle: Tensor) -> Tensor:
-        """Return the matrices (B, C, C) from potentials to their change, for angles (B,) in radians.
+        """Return the matrices (B, C, C) from potentials to their change under angles (radians).
 
         This is the plain definition by splines, in float64 because the system is ill-conditioned;
         tests compare it with the Fourier series of `harmonics`.
