@@ -1,4 +1,4 @@
-"""Tell a border between classes from a guess of the trunk."""
+"""Distinguish a border between classes from a guess of the trunk."""
 
 from collections.abc import Callable
 

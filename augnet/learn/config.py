@@ -16,6 +16,10 @@ from augnet.transforms import TRANSFORMS, TransformSpec
 Trunk: TypeAlias = str | nn.Module | Callable[..., nn.Module]
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
+FRACTIONS = (
+    "search_fraction", "start", "settled", "min_effort", "near_limit", "min_crossing",
+)  # fmt: skip
+
 
 def option(default: Any, help: str) -> Any:
     """Declare a field that users set: an argument, a parameter, a command-line option."""
@@ -54,7 +58,9 @@ class LearnConfig:
     # Data
     min_samples: int = constant(16, "Fewer samples are refused.")
     min_samples_per_class: int = constant(4, "Fewer samples of a class are refused.")
-    hold_out: bool = constant(True, "Hold out every other sample of each class; else measure all.")
+    hold_out: bool = constant(
+        True, "Measure on held-out samples, half of each class; else on fitted."
+    )
 
     # Range search: training
     batch_size: int = constant(64, "Samples of a batch, if there are few transforms.")
@@ -71,16 +77,10 @@ class LearnConfig:
     settled: float = constant(0.8, "After this fraction of the steps, ranges hardly grow.")
     settled_growth: float = constant(1.02, "The factor by which they may grow then.")
     margin: float = constant(1.15, "Train up to this multiple of a range, to correct guesses.")
-    border_margin: float = constant(
-        0.85, "The same at a border: beyond it, trunks learn to detect the transform itself."
-    )
+    border_margin: float = constant(0.85, "The same at a border, beyond which labels are wrong.")
     rounds: int = constant(24, "Measurements during the search.")
-    rejections: int = constant(
-        3, "Drop a Bernoulli transform after so many measurements in a row against it."
-    )
-    persistence: float = constant(
-        0.8, "A measurement counts against it if this fraction of the added error remains."
-    )
+    rejections: int = constant(3, "Measurements in a row that drop a Bernoulli transform.")
+    persistence: float = constant(0.8, "They find at least this fraction of the last added error.")
 
     # Range search: a budget in seconds
     timed_margin: float = constant(1.3, "Plan steps as if each took this many times as long.")
@@ -95,22 +95,12 @@ class LearnConfig:
     bootstrap: int = constant(200, "Resamplings that give the intervals.")
     tolerance: float = constant(0.08, "Error that a strength may add, for classes.")
     value_tolerance: float = constant(0.2, "The same for values, of the spread of the targets.")
-    bernoulli_tolerance: float = constant(
-        0.15, "Error that a Bernoulli transform may add: there is no smaller strength to use."
-    )
+    bernoulli_tolerance: float = constant(0.15, "Error that a Bernoulli transform may add.")
     bernoulli_value_tolerance: float = constant(0.3, "The same for values.")
-    near_limit: float = constant(
-        0.8, "A range beyond this fraction whose interval holds the limit has reached it."
-    )
-    min_range: float = constant(
-        0.1, "A range below this fraction of the strength that loses half of all is none."
-    )
-    border_distance: float = constant(
-        0.6, "At a border, samples keep less than this of their distance to the other class."
-    )
-    border_uncertainty: float = constant(
-        0.05, "Fraction of a range added to its interval: borders are placed with this error."
-    )
+    near_limit: float = constant(0.8, "Least fraction at which an interval can hold the limit.")
+    min_range: float = constant(0.1, "Least range, of the strength that adds half the most error.")
+    border_distance: float = constant(0.6, "Distance to the other class left at a border, at most.")
+    border_uncertainty: float = constant(0.05, "Error of a border's place, as a part of the range.")
 
     # Response curve
     bins: int = constant(32, "Bins of the strength.")
@@ -118,9 +108,7 @@ class LearnConfig:
         (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.7, 2.2),
         "Widths of the ramps that are compared, in windows.",
     )
-    min_crossing: float = constant(
-        0.2, "A class crosses a border if this fraction does, in the far half of the window."
-    )
+    min_crossing: float = constant(0.2, "Least fraction of a class that crosses a border.")
 
     # Net
     net_steps: float = constant(0.4, "Steps of the net, as a fraction of those of the search.")
@@ -169,9 +157,6 @@ class LearnConfig:
 
 
 OPTIONS = tuple(each for each in fields(LearnConfig) if each.metadata.get("option"))
-FRACTIONS = (
-    "search_fraction", "start", "settled", "min_effort", "near_limit", "min_crossing",
-)  # fmt: skip
 
 
 def parse_budget(budget: int | float | str | None) -> int | float | None:
@@ -196,6 +181,9 @@ def parse_budget(budget: int | float | str | None) -> int | float | None:
     return value
 
 
+DEFAULTS = LearnConfig()
+
+
 def configure(
     config: LearnConfig | None, transforms: Any, options: Mapping[str, Any]
 ) -> tuple[LearnConfig, dict[str, Any]]:
@@ -203,6 +191,8 @@ def configure(
     names = [each.name for each in OPTIONS]
     shared = {each.name for cls in TRANSFORMS.values() for each in fields(cls)} - {"limit"}
     for name in options:
+        if name in DEFAULTS.__dict__ and name not in names:
+            raise TypeError(f"{name} is a constant of learn: config=LearnConfig({name}=...)")
         if name not in names and name not in shared:
             known = [*names, *sorted(shared), "config"]
             raise TypeError(f"learn does not take {name!r}{validation.nearest(name, known)}")
@@ -210,7 +200,7 @@ def configure(
     if transforms is not None:
         changes["transforms"] = transforms
     rest = {name: value for name, value in options.items() if name not in names}
-    return replace(config or LearnConfig(), **changes), rest
+    return replace(config or DEFAULTS, **changes), rest
 
 
 T = TypeVar("T", bound=Callable[..., Any])

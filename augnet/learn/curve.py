@@ -8,11 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augnet.learn.config import LearnConfig
+from augnet.learn.config import DEFAULTS, LearnConfig
 
 Points: TypeAlias = tuple[Tensor, Tensor, Tensor]
 """Places, values and weights."""
-DEFAULTS = LearnConfig()
 
 
 @dataclass(frozen=True)

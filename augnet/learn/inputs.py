@@ -13,11 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augnet import validation
-from augnet.learn.config import LearnConfig, Trunk
+from augnet.learn.config import DEFAULTS, LearnConfig, Trunk
 from augnet.transforms import TRANSFORMS, Transform, TransformSpec, build_transforms
 from augnet.trunks import build_trunk
-
-DEFAULTS = LearnConfig()
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet.learn.config import LearnConfig
+from augnet.learn.config import DEFAULTS, LearnConfig
 from augnet.learn.curve import ResponseCurve
-from augnet.learn.inputs import DEFAULTS, LearnData
+from augnet.learn.inputs import LearnData
 from augnet.learn.result import Invariance, Status
 from augnet.learn.strengths import apply_at_strength, stratified_strengths
 from augnet.transforms import Bernoulli, Signed, Transform

@@ -8,8 +8,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet.learn.borders import is_border
-from augnet.learn.config import LearnConfig
-from augnet.learn.inputs import DEFAULTS, LearnData
+from augnet.learn.config import DEFAULTS, LearnConfig
+from augnet.learn.inputs import LearnData
 from augnet.learn.measure import Evaluator, Samples
 from augnet.learn.result import Invariance
 from augnet.learn.strengths import apply_at_strength
@@ -185,9 +185,10 @@ class RangeSearch:
     def _move_range(self, index: int, samples: Samples, growing: bool) -> None:
         """Move a range to where the error starts to rise.
 
-        At a border, a class becomes another, and training stays within it. Any other rise may be a
-        guess of a trunk that was not trained on such strengths: while ranges grow, it counts only
-        at strengths that were trained on.
+        At a border, a class becomes another, and training stays within it: beyond, a trunk would
+        learn to predict labels from traces of the transform (a blur, an empty margin). Any other
+        rise may be a guess of a trunk that was not trained on such strengths: while ranges grow, it
+        counts only at strengths that were trained on.
         """
         transform, fraction = self.transforms[index], self.ranges[index]
         config, count = self.config, self.config.round_strengths

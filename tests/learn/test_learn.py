@@ -252,7 +252,7 @@ def test_auto_takes_all_transforms_that_fit():
         (torch.rand(32, 4), torch.arange(32) % 2, {"trunk": "resnet18"}, "takes images"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"bugdet": 3}, "did you mean 'budget'"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"sfrq": 3}, "did you mean 'sfreq'"),
-        (torch.rand(32, 4), torch.arange(32) % 2, {"growth": 2.0}, "does not take 'growth'"),
+        (torch.rand(32, 4), torch.arange(32) % 2, {"growth": 2.0}, "config=LearnConfig.growth="),
         (torch.rand(32, 4), torch.arange(32) % 2, {"seeds": 0}, "seeds takes a whole number"),
         (torch.rand(32, 4), torch.arange(32) % 2, {"seed": 0.5}, "seed takes a whole number"),
     ],
