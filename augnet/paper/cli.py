@@ -133,7 +133,7 @@ def search(
     from augnet.paper.search.trials import SearchError
 
     last = "trial" if uses_trials(method) else "point"
-    resumes = f"The same command goes on from the last {last}."
+    resumes = f"The same command resumes after the last {last}."
     with report_errors(ConfigError, DirectoryError, SearchError, interrupted=resumes):
         experiment = config.read(name)
         if method not in SEARCHES and method not in experiment.variants:

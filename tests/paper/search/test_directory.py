@@ -119,11 +119,11 @@ def test_a_disk_that_is_full_leaves_no_drafts(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["paper", "search", "adda", "sleep"], "goes on from the last point"),
-        (["paper", "search", "faster-autoaugment", "sleep"], "goes on from the last point"),
-        (["paper", "search", "none", "sleep"], "goes on from the last point"),  # a variant
-        (["paper", "search", "autoaugment", "sleep"], "goes on from the last trial"),
-        (["paper", "search", "fast-autoaugment", "sleep"], "goes on from the last trial"),
+        (["paper", "search", "adda", "sleep"], "resumes after the last point"),
+        (["paper", "search", "faster-autoaugment", "sleep"], "resumes after the last point"),
+        (["paper", "search", "none", "sleep"], "resumes after the last point"),  # a variant
+        (["paper", "search", "autoaugment", "sleep"], "resumes after the last trial"),
+        (["paper", "search", "fast-autoaugment", "sleep"], "resumes after the last trial"),
         (["paper", "run", "sleep"], "goes on from the last epoch"),
     ],
 )
