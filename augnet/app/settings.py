@@ -38,8 +38,13 @@ class Settings:
 
     @property
     def values(self) -> dict[str, Any]:
-        """All settings as plain values, for files."""
-        return {"data": self.data, **self.options}
+        """All settings as plain values, for files: options, and constants that were changed."""
+        constants = {
+            each.name: getattr(self.learn, each.name)
+            for each in fields(LearnConfig)
+            if each.name not in FIELDS and getattr(self.learn, each.name) != each.default
+        }
+        return {"data": self.data, **self.options, **constants}
 
     @property
     def command(self) -> str:
@@ -95,6 +100,7 @@ ARGUMENTS = {
     "budget": Argument(str | None),
     "seed": Argument(int, min=0),
     "seeds": Argument(int, min=1),
+    "copies": Argument(int, min=1),
     "task": Argument(str),
     "channels": Argument(str, "", parse_names, ",".join),
 }

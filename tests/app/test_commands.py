@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from augnet.app.job import Job
 from augnet.app.settings import ARGUMENTS, FIELDS, Settings, read_layers
 from augnet.data import DataError, split
 from augnet.data import read as read_data
+from augnet.learn.config import LearnConfig
 from augnet.learn.result import Invariance
 from augnet.model import load
 from augnet.training import DirectoryError
@@ -418,8 +420,9 @@ def parsed(command):
 
 OTHER_VALUES = {
     "transforms": ("rotate", "shear_x"), "layers": (("rotate",),), "trunk": "mine:net",
-    "budget": "90s", "seed": 3, "seeds": 2, "max_samples": 99, "size": 32, "task": "regression",
-    "column": "the label", "sfreq": 0.5, "channels": ("C3", "EEG Fpz"), "window": 2.0,
+    "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "max_samples": 99, "size": 32,
+    "task": "regression", "column": "the label", "sfreq": 0.5,
+    "channels": ("C3", "EEG Fpz"), "window": 2.0,
 }  # fmt: skip
 
 
@@ -431,6 +434,13 @@ def test_every_option_has_its_default_and_goes_to_the_command_and_back(name, tmp
     settings = Settings.of("d.npz", **{name: OTHER_VALUES[name]})
     assert settings != Settings("d.npz")
     assert parsed(settings.command) == settings
+
+
+def test_constants_that_were_changed_are_settings():
+    constant = next(each for each in fields(LearnConfig) if each.name not in FIELDS)
+    changed = LearnConfig(**{constant.name: constant.default * 2})
+    assert constant.name not in Settings("d.npz").values
+    assert Settings("d.npz", changed).values[constant.name] == constant.default * 2
 
 
 def test_help_is_that_of_the_options():
