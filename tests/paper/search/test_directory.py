@@ -72,7 +72,7 @@ def test_images_are_searched_too(tmp_path):
         (["adda", "sleep", "--set", "search.options.adda.epoch=1"], "did you mean 'epochs'"),
         (["adda", "sleep", "--set", "search.options.adda.epochs='x'"], "a whole number from 1"),
         (["adda", "sleep", "--set", "search.options.adda.pause=0"], "a whole number from 1"),
-        (["none", "sleep", "--set", "data.windows=0"], "asked for 0"),
+        (["none", "sleep", "--set", "data.windows=0"], "got windows=0"),
         (["adda", "sleep", "--storage", "sqlite:///x.db"], "--storage is for searches by trials"),
         (["autoaugment", "sleep", "--storage", "nonsense://me:secret@x"], "me:***@x' cannot be op"),
         (["fast-autoaugment", "sleep", "--storage", "x"], "such as sqlite:///trials.db"),
@@ -124,7 +124,7 @@ def test_a_disk_that_is_full_leaves_no_drafts(tmp_path, monkeypatch):
         (["paper", "search", "none", "sleep"], "resumes after the last point"),  # a variant
         (["paper", "search", "autoaugment", "sleep"], "resumes after the last trial"),
         (["paper", "search", "fast-autoaugment", "sleep"], "resumes after the last trial"),
-        (["paper", "run", "sleep"], "goes on from the last epoch"),
+        (["paper", "run", "sleep"], "resumes after the last epoch"),
     ],
 )
 def test_ctrl_c_says_what_the_same_command_will_do(arguments, said, tmp_path, monkeypatch):
