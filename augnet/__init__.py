@@ -1,21 +1,23 @@
-"""Learn which transformations data is invariant to, how far, and build that into any network.
+"""Learn which transforms data is invariant to, how far, and build that into any network.
 
     x ──► augment ──► trunk ──► aggregate ──► prediction ──► loss = task + λ · regularizer
-          (C views)    f(g·x)     mean over C                  −‖w ⊙ μ‖
+          (C copies)   f(g·x)    mean over C                  −‖w ⊙ μ‖
 
-Read on in that order:
+The parts, in that order:
 
-    transforms   the transforms: T(x; μ), the identity at μ = 0 and at its limit at μ = 1
-    augment      what is learned about them: weights w and magnitudes μ, in layers
-    trunk        any nn.Module; the paper's own
-    aggregate    the predictions for all copies become one
-    net          AugNet, all of it
-    regularizers what rewards strong transforms, and when
-    invariance   how invariant is a model to a transformation?
-    learn        all of it in one call: what leaves the label alone, and how far
+    transforms    T(x; μ): the identity at magnitude μ = 0, at its limit at μ = 1
+    layers        what is learned about transforms: weights w and magnitudes μ
+    trunks        networks; any nn.Module will do
+    aggregate     from the predictions for all copies to one
+    net           AugNet: augment, trunk, aggregate
+    regularizers  what rewards strong transforms, and when
+    invariance    how invariant is a model to a transform?
+    learn         all in one call: which transforms preserve the label, and how far
+    testing       check_transform, for transforms of your own
+    training      the loop and the resumable directory that everything else uses
 
 The method is that of Rommel, Moreau and Gramfort, "Deep invariant networks with differentiable
-augmentation layers", NeurIPS 2022; sections and equations in the docstrings are that paper's.
+augmentation layers", NeurIPS 2022; docstrings refer to its sections and equations.
 """
 
 from augnet.invariance import invariance, summary

@@ -1,4 +1,4 @@
-"""3 AGGREGATE: the predictions for all copies (C, B, ...) become one per sample (B, ...).
+"""Aggregates: from the predictions for all copies (C, B, ...) to one per sample (B, ...).
 
 All of them can be given to `F.cross_entropy`, and each means the same for every number of copies.
 The mean of logits and the mean of log-probabilities differ by a constant per sample, which the

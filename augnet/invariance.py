@@ -1,4 +1,4 @@
-"""How invariant is f to T? (eq. 4)."""
+"""How invariant is a model to a transform? (eq. 4)."""
 
 import inspect
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from augnet.transforms.noise import derangement
 
 
 def cosine_distance(first: Tensor, second: Tensor) -> Tensor:
-    """Give one minus the cosine between the outputs of each sample.
+    """Return one minus the cosine between the outputs of each sample.
 
-    As half the squared distance of unit vectors, which is the same and exactly 0 for equal ones.
+    Computed as half the squared distance of unit vectors, which is exactly 0 for equal outputs.
     """
     if first.dim() < 2 or first[0].numel() < 2:
         raise ValueError(
@@ -35,7 +35,7 @@ def invariance(
     generator: Generator | None = None,
     distance: Callable[[Tensor, Tensor], Tensor] = cosine_distance,
 ) -> Tensor:
-    """Score each sample: 1 if T leaves f(x) as it is, 0 if it moves it as far as another sample.
+    """Score each sample: 1 if T does not change f(x), 0 if it changes f(x) to that of another sample.
 
     (b − d(f(x), f(T(x)))) / b, where b is the distance to the output of another sample, drawn
     without ever pairing a sample with itself. Scores have no lower bound, and can be far below 0
@@ -51,22 +51,22 @@ def invariance(
     here, there = model(x), model(transform(x))
     baseline = distance(here, here[derangement(here, len(x), generator)])
     moved = distance(here, there)
-    # Where nothing moves, nothing needs to be compared with.
+    # The baseline may be 0, but a score of 1 does not need it.
     return torch.where(moved == 0, 1.0, (baseline - moved) / baseline)
 
 
 def _seeded(function: Callable[..., Tensor], generator: Generator | None) -> Callable[..., Tensor]:
-    """Give the generator to a function that takes one."""
+    """Bind the generator to a function that takes one."""
     called = function.forward if isinstance(function, nn.Module) else function
     try:
         takes = "generator" in inspect.signature(called).parameters
-    except ValueError:  # a built-in function, which says nothing of itself
+    except ValueError:  # a built-in function has no signature
         takes = False
     return partial(function, generator=generator) if takes else function
 
 
 class Summary(NamedTuple):
-    """A median and the interval around it that holds a given part of the values."""
+    """A median and the interval around it that contains a given fraction of the values."""
 
     median: float
     low: float
@@ -74,7 +74,7 @@ class Summary(NamedTuple):
 
 
 def summary(scores: Tensor, coverage: float = 0.75) -> Summary:
-    """Give the median, and the quantiles between which `coverage` of the scores lie."""
+    """Return the median, and the quantiles that contain `coverage` of the scores."""
     if not 0 < coverage < 1:
         raise ValueError(f"coverage lies between 0 and 1; got {coverage}")
     levels = scores.new_tensor([0.5, (1 - coverage) / 2, (1 + coverage) / 2])

@@ -1,7 +1,7 @@
-"""The door: say what came, what was expected, and the likely fix.
+"""Checks of inputs: errors say what came, what was expected, and the likely fix.
 
-Everything here is free on an accelerator: shapes and types are known to the host, and values are
-checked without waiting for the device.
+On accelerators no check waits for the device: shapes and types are known to the host, and values
+are checked when the device reaches the check.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,7 +15,7 @@ FLOATS = (torch.float32, torch.float64)
 
 
 def batch(x: object, who: str) -> None:
-    """Refuse anything but a non-empty batch of finite numbers."""
+    """Raise an error unless `x` is a non-empty batch of finite numbers."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{who} takes a tensor (B, ...); got {type(x).__name__}: torch.as_tensor?")
     if x.dim() == 0 or x.shape[0] == 0:
@@ -28,7 +28,10 @@ def batch(x: object, who: str) -> None:
 
 
 def floats(x: Tensor, who: str) -> None:
-    """Refuse integers, which have no gradient, and half precision, which has no FFT on CPU."""
+    """Raise an error unless `x` is float32 or float64.
+
+    Integers have no gradient, and half precision has no FFT on CPU.
+    """
     if x.dtype not in FLOATS:
         hint = "augment in float32 and let autocast lower the trunk"
         if not x.is_floating_point():
@@ -37,18 +40,18 @@ def floats(x: Tensor, who: str) -> None:
 
 
 def finite(x: Tensor, message: str) -> None:
-    """Refuse NaN and infinity."""
+    """Raise an error if `x` has NaN or infinite values."""
     if _unseen(x):
         return
     x = x.detach()
-    # The sum is several times cheaper than a look at each value, and nearly always enough.
+    # The sum is several times cheaper than a check of each value, and nearly always enough.
     if x.device.type == "cpu" and bool(x.sum().isfinite()):
         return
     insist(x.isfinite().all(), message)
 
 
 def magnitude(value: float | Tensor, x: Tensor, who: str) -> None:
-    """Refuse a magnitude outside [0, 1], on another device, or for another number of samples."""
+    """Raise an error unless a magnitude is in [0, 1], on the device of `x`, and fits its batch."""
     outside = f"{who} takes a magnitude in [0, 1]"
     if not isinstance(value, Tensor):
         if not isinstance(value, Real):
@@ -67,7 +70,7 @@ def magnitude(value: float | Tensor, x: Tensor, who: str) -> None:
 
 
 def same_device(value: Tensor, x: Tensor, whose: str) -> None:
-    """Refuse tensors that cannot meet."""
+    """Raise an error if two tensors are on different devices."""
     if value.device != x.device:
         raise ValueError(
             f"{whose} is on {value.device} and the input is on {x.device}: move one with .to(...)"
@@ -75,20 +78,20 @@ def same_device(value: Tensor, x: Tensor, whose: str) -> None:
 
 
 def count(value: int, name: str) -> int:
-    """Refuse anything but a whole number from 1."""
+    """Raise an error unless `value` is a whole number from 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} takes a whole number from 1; got {value!r}")
     return int(value)
 
 
 def one_of(value: object, choices: Collection[str], who: str) -> None:
-    """Refuse a name that is none of those there are."""
+    """Raise an error if a name is unknown."""
     if value not in choices:
         raise ValueError(f"{who} knows {', '.join(choices)}; got {value!r}")
 
 
 def sizes(value: object) -> None:
-    """Refuse anything but how many samples there are to train, to validate and to test with."""
+    """Raise an error unless `value` has three sizes: of training, validation and test set."""
     listed = list(value) if isinstance(value, list | tuple) else []
     if len(listed) != 3 or not all(type(size) is int and size >= 1 for size in listed):
         hint = "three whole numbers from 1: train, valid and test"
@@ -96,7 +99,7 @@ def sizes(value: object) -> None:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Suggest what was meant by an unknown name, or list what there is."""
+    """Suggest the known name that is nearest to an unknown one, or list all known names."""
     plain = {transform.lower().replace("-", "_"): transform for transform in known}
     near = get_close_matches(str(name).lower().replace("-", "_"), plain, n=1)
     return (
@@ -105,7 +108,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 def insist(condition: Tensor, message: str) -> None:
-    """Raise where the condition is false: at once on CPU, when the device gets there elsewhere."""
+    """Raise an error if the condition is false: at once on CPU, asynchronously elsewhere."""
     if _unseen(condition):
         return
     if condition.device.type != "cpu":
@@ -115,5 +118,5 @@ def insist(condition: Tensor, message: str) -> None:
 
 
 def _unseen(x: Tensor) -> bool:
-    """Whether values cannot be looked at: in a traced graph, or on the meta device."""
+    """Tell whether values cannot be read: in a traced graph, or on the meta device."""
     return torch.compiler.is_compiling() or x.device.type == "meta"

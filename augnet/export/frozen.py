@@ -1,10 +1,14 @@
 """A model with fixed params: a deterministic function of its samples."""
 
+import copy
+from dataclasses import dataclass, fields
+
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet.layers import AugmentationModule
 from augnet.model import Model
+from augnet.transforms import Magnitude, SamplePairing
 from augnet.transforms.base import Params
 
 
@@ -28,7 +32,7 @@ class FixedParamsModel(nn.Module):
         self.augment: AugmentationModule | None = None
         self.copies, self.params = 1, None  # without transforms
         if isinstance(net.augment, AugmentationModule):
-            self.augment, self.copies = net.augment, copies or net.copies
+            self.augment, self.copies = _alone(net.augment), copies or net.copies
             like = torch.zeros(1, *model.header.shape)
             self.params = net.copy_params(like, Generator().manual_seed(seed), self.copies)
 
@@ -50,3 +54,27 @@ def _for_each(params: Params, size: int) -> Params:
     if params is None:
         return None
     return params[:, None].expand(-1, size, *params.shape[1:]).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class _Alone(SamplePairing):
+    """Sample pairing in a batch of one: the partner of a sample is the sample itself."""
+
+    name = SamplePairing.name
+
+    def apply(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
+        """Return the samples, so that the graph needs no index into a batch of free size."""
+        return x
+
+
+def _alone(augment: AugmentationModule) -> AugmentationModule:
+    """Replace sample pairing by what it is in a batch of one."""
+    augment = copy.deepcopy(augment)
+    for layer in augment:
+        layer.transforms = tuple(
+            _Alone(**{f.name: getattr(transform, f.name) for f in fields(transform)})
+            if isinstance(transform, SamplePairing)
+            else transform
+            for transform in layer.transforms
+        )
+    return augment

@@ -97,9 +97,9 @@ TRANSFORMS: dict[str, type[Transform]] = {
 
 
 def register_transform(cls: T) -> T:
-    """Add a transform of your own to `TRANSFORMS`; use it as a class decorator.
+    """Add a transform class to `TRANSFORMS`; use it as a class decorator.
 
-    The name is the class's in snake_case. See examples/02_your_own_transform.py.
+    Its name is that of the class in snake_case. See examples/02_your_own_transform.py.
     """
     if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
         raise TypeError(f"{cls.__name__} must be a frozen dataclass: add @dataclass(frozen=True)")
