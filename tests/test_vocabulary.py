@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 REPLACED = re.compile(
     r"\b(dice|coins?|toss(ed)?|heads|door|rolls?|rolled|by heart|vocabulary\(|VOCABULARY|dos(e|es)|"
-    r"verdicts?|optimis\w+|colou?rs?(?<!color)(?<!colors)|centres?|penalis\w+|behaviours?)\b"
+    r"optimis\w+|colou?rs?(?<!color)(?<!colors)|centres?|penalis\w+|behaviours?)\b"
 )
 LITERAL = re.compile(r"\.roll\(|## Vocabulary")
 
