@@ -35,7 +35,7 @@ def invariance(
     generator: Generator | None = None,
     distance: Callable[[Tensor, Tensor], Tensor] = cosine_distance,
 ) -> Tensor:
-    """Score each sample: 1 if T does not change f(x), 0 if f(x) becomes that of another sample.
+    """Score each sample: 1 if T does not change f(x), 0 if it changes it as much as another sample.
 
     (b − d(f(x), f(T(x)))) / b, where b is the distance to the output of another sample, drawn
     without ever pairing a sample with itself. Scores have no lower bound, and can be far below 0
