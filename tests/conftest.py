@@ -10,7 +10,7 @@ from augnet.paper.datasets import cifar
 
 
 @pytest.fixture(autouse=True)
-def same_dice() -> None:
+def same_seed() -> None:
     """Let no test depend on which tests the same process ran before."""
     torch.manual_seed(0)
 

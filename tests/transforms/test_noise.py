@@ -57,20 +57,20 @@ def test_coins_are_hard_and_their_gradient_is_that_of_their_expectation():
     u = torch.rand(20_000, generator=seeded(0))
     for p in (0.0, 0.01, 0.3, 0.5, 0.98, 1.0):
         probability = torch.tensor(p, requires_grad=True)
-        tossed = bernoulli(u, probability)
-        assert set(tossed.unique().tolist()) <= {0.0, 1.0}
-        assert tossed.mean().item() == pytest.approx(p, abs=0.02)
-        (gradient,) = torch.autograd.grad(tossed.mean(), probability)
+        drawn = bernoulli(u, probability)
+        assert set(drawn.unique().tolist()) <= {0.0, 1.0}
+        assert drawn.mean().item() == pytest.approx(p, abs=0.02)
+        (gradient,) = torch.autograd.grad(drawn.mean(), probability)
         assert gradient.item() == pytest.approx(1, abs=0.05)
 
 
 def test_what_lies_between_the_outcomes_of_a_coin_does_not_count():
-    """Halfway to its mirror an image is a ghost, which costs; a toss never shows it."""
+    """Halfway to its mirror an image is a ghost, which costs; a draw never shows it."""
     u = torch.rand(200_000, generator=seeded(0))
     for p in (0.06, 0.25, 0.5, 0.9):
         probability = torch.tensor(p, requires_grad=True)
-        tossed = bernoulli(u, probability)
-        loss = 0.3 * tossed + 5 * tossed * (1 - tossed)  # 0 for tails, 0.3 for heads
+        drawn = bernoulli(u, probability)
+        loss = 0.3 * drawn + 5 * drawn * (1 - drawn)  # 0 if not applied, 0.3 if applied
         (gradient,) = torch.autograd.grad(loss.mean(), probability)
         assert gradient.item() == pytest.approx(0.3, abs=0.1)
 

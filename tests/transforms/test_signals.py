@@ -215,7 +215,7 @@ def test_dropout_silences_whole_channels_at_the_rate_it_says():
     assert torch.equal(view[..., :1].expand_as(view), view)
     assert (view == 0).float().mean().item() == pytest.approx(0.3, abs=0.02)
     silent = (view[..., 0] == 0).float().mean(1)
-    assert ((silent > 0) & (silent < 1)).float().mean() > 0.8  # each channel has a coin of its own
+    assert ((silent > 0) & (silent < 1)).float().mean() > 0.8  # each channel is drawn by itself
 
 
 def test_shuffle_permutes_the_chosen_channels_among_themselves():
@@ -314,9 +314,9 @@ def test_cosines_are_those_of_the_angles():
 @pytest.mark.parametrize("duration", [300, 301, 256, 6000])
 @pytest.mark.parametrize("kind", [torch.float32, torch.complex64])
 def test_products_with_matrices_filter_alike(duration, kind):
-    dice = torch.Generator().manual_seed(0)
-    x = torch.randn(2, 3, duration, generator=dice)
-    response = torch.randn(2, 1, duration // 2 + 1, generator=dice, dtype=kind)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 3, duration, generator=generator)
+    response = torch.randn(2, 1, duration // 2 + 1, generator=generator, dtype=kind)
     plain = filtered(x, response, duration)
     with as_products():
         torch.testing.assert_close(filtered(x, response, duration), plain, atol=1e-4, rtol=1e-4)

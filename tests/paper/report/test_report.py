@@ -189,11 +189,11 @@ def test_the_command_says_what_was_changed():
     changed = run("none", 1, config)
     assert changes(experiment, changed) == sizes
     (command,) = commands(experiment, [changed])
-    words = shlex.split(command)
+    parts = shlex.split(command)
     start = "augnet paper run sinusoids --variant none --protocol paper"
-    assert words[:8] == start.split()
-    assert words[8:10] == ["--seeds", "2"]
-    assert dict(map(parse_change, words[11::2])) == sizes
+    assert parts[:8] == start.split()
+    assert parts[8:10] == ["--seeds", "2"]
+    assert dict(map(parse_change, parts[11::2])) == sizes
     usual = [run(variant) for variant in experiment.variants]
     assert commands(experiment, usual) == ["augnet paper run sinusoids --seeds 1"]
     assert len(commands(experiment, [changed, *usual])) == 2
