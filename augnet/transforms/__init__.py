@@ -5,10 +5,8 @@
 '±45.0°'
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
-from typing import Any, TypeAlias, TypeVar
-
+# isort: off
+# Transforms are listed in the order of these imports.
 from augnet.transforms.base import (
     ANYTHING,
     COLOR_IMAGES,
@@ -26,6 +24,23 @@ from augnet.transforms.base import (
     per_sample,
     spread,
 )
+from augnet.transforms.registry import (
+    TRANSFORMS,
+    TransformSpec,
+    build_transforms,
+    register_transform,
+)
+from augnet.transforms.geometry import (
+    Affine,
+    HorizontalFlip,
+    Rotate,
+    Scale,
+    ShearX,
+    ShearY,
+    TranslateX,
+    TranslateY,
+    VerticalFlip,
+)
 from augnet.transforms.color import (
     Autocontrast,
     Brightness,
@@ -40,19 +55,9 @@ from augnet.transforms.color import (
     Sharpness,
     Solarize,
 )
-from augnet.transforms.frequency import Bandstop, CenteredFTSurrogate, FrequencyShift, FTSurrogate
-from augnet.transforms.geometry import (
-    Affine,
-    HorizontalFlip,
-    Rotate,
-    Scale,
-    ShearX,
-    ShearY,
-    TranslateX,
-    TranslateY,
-    VerticalFlip,
-)
 from augnet.transforms.pairing import SamplePairing
+from augnet.transforms.time import AmplitudeScale, GaussianNoise, SignFlip, TimeMask, TimeReverse
+from augnet.transforms.frequency import Bandstop, CenteredFTSurrogate, FrequencyShift, FTSurrogate
 from augnet.transforms.sensors import (
     ChannelDropout,
     ChannelShuffle,
@@ -61,8 +66,7 @@ from augnet.transforms.sensors import (
     SensorRotationY,
     SensorRotationZ,
 )
-from augnet.transforms.time import AmplitudeScale, GaussianNoise, SignFlip, TimeMask, TimeReverse
-from augnet.validation import nearest
+# isort: on
 
 __all__ = [
     "TRANSFORMS", "TransformSpec", "build_transforms", "register_transform",
@@ -78,83 +82,3 @@ __all__ = [
     "ChannelSymmetry", "ChannelShuffle", "ChannelDropout",
     "SensorRotationX", "SensorRotationY", "SensorRotationZ",
 ]  # fmt: skip
-
-TransformSpec: TypeAlias = str | Mapping[str, Any] | Transform
-T = TypeVar("T", bound=type[Transform])
-
-TRANSFORMS: dict[str, type[Transform]] = {
-    cls.name: cls
-    for cls in (
-        TranslateX, TranslateY, ShearX, ShearY, Rotate, Scale, HorizontalFlip, VerticalFlip,
-        Brightness, Contrast, Saturation, Hue, Sharpness, Solarize, Posterize, Invert, Gray,
-        Autocontrast, Equalize, Cutout, SamplePairing,
-        TimeReverse, SignFlip, TimeMask, GaussianNoise, AmplitudeScale,
-        FrequencyShift, FTSurrogate, CenteredFTSurrogate, Bandstop,
-        ChannelSymmetry, ChannelShuffle, ChannelDropout,
-        SensorRotationX, SensorRotationY, SensorRotationZ,
-    )
-}  # fmt: skip
-
-
-def register_transform(cls: T) -> T:
-    """Add a transform class to `TRANSFORMS`; use it as a class decorator.
-
-    Its name is that of the class in snake_case. See examples/02_your_own_transform.py.
-    """
-    if "__dataclass_params__" not in vars(cls) or not vars(cls)["__dataclass_params__"].frozen:
-        raise TypeError(f"{cls.__name__} must be a frozen dataclass: add @dataclass(frozen=True)")
-    if not hasattr(cls, "unit"):
-        raise TypeError(f"{cls.__name__} must say the unit of its limit, as a class variable")
-    holder = TRANSFORMS.get(cls.name, cls)
-    if (holder.__module__, holder.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"{cls.name} is taken by {holder.__module__}.{holder.__qualname__}")
-    TRANSFORMS[cls.name] = cls
-    return cls
-
-
-def build_transforms(
-    specs: TransformSpec | Iterable[TransformSpec], **shared: Any
-) -> list[Transform]:
-    """Build transforms from names and from tables such as `{name = "rotate", limit = 180}`.
-
-    Transforms are returned as they are. `shared` arguments (`sfreq=100`, `channels=[...]`) go to
-    all transforms that accept them and do not set them. In names, `-` is read as `_`.
-    """
-    if isinstance(specs, str | Mapping | Transform):
-        specs = [specs]
-    known = {field.name for cls in TRANSFORMS.values() for field in fields(cls)} - {"limit"}
-    for key in shared:
-        if key not in known:
-            raise ValueError(f"no transform shares {key!r}{nearest(key, sorted(known))}")
-    return [_transform(spec, shared) for spec in specs]
-
-
-def _transform(spec: TransformSpec, shared: Mapping[str, Any]) -> Transform:
-    if isinstance(spec, Transform):
-        return spec
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, Mapping):
-        raise TypeError(f"a transform is a name, a table or a Transform; got {type(spec).__name__}")
-    given = dict(spec)
-    if "name" not in given:
-        raise ValueError(f"a table needs the key 'name', one of TRANSFORMS; got {given}")
-    name = str(given.pop("name")).replace("-", "_")
-    if name not in TRANSFORMS:
-        raise ValueError(f"unknown transform {name!r}{nearest(name, TRANSFORMS)}")
-    cls = TRANSFORMS[name]
-    known = {field.name: field for field in fields(cls) if field.init}
-    for key in given:
-        if key not in known:
-            raise ValueError(f"{name} does not take {key!r}{nearest(key, known)}")
-    given = {key: value for key, value in shared.items() if key in known} | given
-    missing = [
-        key
-        for key, field in known.items()
-        if field.default is MISSING and field.default_factory is MISSING and key not in given
-    ]
-    if missing:
-        raise ValueError(
-            f"{name} needs {', '.join(missing)}: {{name = {name!r}, {missing[0]} = ...}}"
-        )
-    return cls(**given)

@@ -23,6 +23,7 @@ from augnet.transforms.base import (
     spread,
 )
 from augnet.transforms.noise import uniform
+from augnet.transforms.registry import register_transform
 from augnet.transforms.relax import straight_through, window
 
 LUMA = (0.299, 0.587, 0.114)  # ITU-R 601-2, as Pillow converts to gray
@@ -47,6 +48,7 @@ class Enhance(Signed):
         return _within_range(x + spread(strength, x) * (x - self.plainer(x)), x)
 
 
+@register_transform
 @dataclass(frozen=True)
 class Brightness(Enhance):
     """Make images brighter or darker by up to ±limit of their own brightness."""
@@ -54,6 +56,7 @@ class Brightness(Enhance):
     unit: ClassVar[str] = "of the brightness"
 
 
+@register_transform
 @dataclass(frozen=True)
 class Contrast(Enhance):
     """Move pixels away from the mean gray of the image, or towards it."""
@@ -65,6 +68,7 @@ class Contrast(Enhance):
         return _luma(x).mean((1, 2, 3), keepdim=True)
 
 
+@register_transform
 @dataclass(frozen=True)
 class Saturation(Enhance):
     """Make colors stronger or paler."""
@@ -77,6 +81,7 @@ class Saturation(Enhance):
         return _luma(x)
 
 
+@register_transform
 @dataclass(frozen=True)
 class Sharpness(Enhance):
     """Sharpen or smooth images; the outermost pixels stay the same."""
@@ -95,6 +100,7 @@ class Sharpness(Enhance):
         return torch.where(inside, F.pad(smooth, (1, 1, 1, 1)), x)
 
 
+@register_transform
 @dataclass(frozen=True)
 class Hue(Signed):
     """Rotate hues by an angle within ±limit degrees."""
@@ -120,6 +126,7 @@ class Hue(Signed):
         return x + (_wheel(turned, chroma) - _wheel(sextant, chroma))
 
 
+@register_transform
 @dataclass(frozen=True)
 class Solarize(Unsigned):
     """Invert pixels above a threshold, which is up to limit below white."""
@@ -142,6 +149,7 @@ class Solarize(Unsigned):
         return inverted + (soft - soft.detach())
 
 
+@register_transform
 @dataclass(frozen=True)
 class Posterize(Unsigned):
     """Drop up to limit of the eight bits of a pixel; fractions of a bit are steps in between."""
@@ -169,6 +177,7 @@ class Posterize(Unsigned):
         return ((x * LEVELS).round() / 2**bits).floor() * 2**bits / LEVELS
 
 
+@register_transform
 @dataclass(frozen=True)
 class Invert(Bernoulli):
     """Invert images."""
@@ -180,6 +189,7 @@ class Invert(Bernoulli):
         return 1 - x
 
 
+@register_transform
 @dataclass(frozen=True)
 class Gray(Bernoulli):
     """Remove the color."""
@@ -193,6 +203,7 @@ class Gray(Bernoulli):
         return _luma(x).expand_as(x)
 
 
+@register_transform
 @dataclass(frozen=True)
 class Autocontrast(Bernoulli):
     """Stretch each channel to the full range; a constant channel stays the same."""
@@ -209,6 +220,7 @@ class Autocontrast(Bernoulli):
         return torch.where(uneven, (x - low) / torch.where(uneven, width, 1.0), x)
 
 
+@register_transform
 @dataclass(frozen=True)
 class Equalize(Bernoulli):
     """Equalize the histogram of each channel, on 256 levels."""
@@ -230,6 +242,7 @@ class Equalize(Bernoulli):
         return straight_through(torch.where(step[..., None] > 0, looked_up, x), x)
 
 
+@register_transform
 @dataclass(frozen=True)
 class Cutout(Transform):
     """Set a box of up to limit of the width and the height to black, anywhere in the image."""

@@ -28,6 +28,7 @@ from augnet.transforms.base import (
     spread,
 )
 from augnet.transforms.noise import uniform
+from augnet.transforms.registry import register_transform
 from augnet.transforms.relax import window
 
 
@@ -63,6 +64,7 @@ class Filter(Linear):
         return filtered(x, operator, x.shape[-1])
 
 
+@register_transform
 @dataclass(frozen=True)
 class FrequencyShift(Spectral, Signed):
     """Move all frequencies up or down by up to ±limit Hz (Rommel et al. 2022)."""
@@ -76,6 +78,7 @@ class FrequencyShift(Spectral, Signed):
         return x * angle.cos() - hilbert(x) * angle.sin()
 
 
+@register_transform
 @dataclass(frozen=True)
 class Bandstop(Spectral, Filter):
     """Remove a band of up to limit Hz, anywhere but in the outermost hertz of the spectrum."""
@@ -100,6 +103,7 @@ class Bandstop(Spectral, Filter):
         return -window(frequency, spread(start, x), spread(width, x), sharpness=4 / step)
 
 
+@register_transform
 @dataclass(frozen=True)
 class FTSurrogate(Filter):
     """Add to each frequency a random phase of up to limit radians (Schwabedal et al. 2019).
@@ -130,6 +134,7 @@ class FTSurrogate(Filter):
         return torch.complex(phase.cos() - 1, phase.sin())
 
 
+@register_transform
 @dataclass(frozen=True)
 class CenteredFTSurrogate(FTSurrogate):
     """Add to each frequency a random phase within ±limit radians, so the mean delay is 0."""

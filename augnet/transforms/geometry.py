@@ -20,6 +20,7 @@ from augnet.transforms.base import (
     Signed,
     per_sample,
 )
+from augnet.transforms.registry import register_transform
 from augnet.transforms.relax import straight_through, straight_through_where
 
 Interpolation: TypeAlias = Literal["bilinear", "bicubic", "nearest"]
@@ -201,6 +202,7 @@ class Shear(Sliding):
         return strength[:, None] * centered(x, x.shape[-3 - self.dim])
 
 
+@register_transform
 @dataclass(frozen=True)
 class TranslateX(Translate):
     """Translate images horizontally by up to ±limit of their width."""
@@ -213,6 +215,7 @@ class TranslateX(Translate):
         return affine(((1, 0, strength), (0, 1, 0)))
 
 
+@register_transform
 @dataclass(frozen=True)
 class TranslateY(Translate):
     """Translate images vertically by up to ±limit of their height."""
@@ -225,6 +228,7 @@ class TranslateY(Translate):
         return affine(((1, 0, 0), (0, 1, strength)))
 
 
+@register_transform
 @dataclass(frozen=True)
 class ShearX(Shear):
     """Shear images horizontally: rows move by up to ±limit of their distance from the center."""
@@ -236,6 +240,7 @@ class ShearX(Shear):
         return affine(((1, strength, 0), (0, 1, 0)))
 
 
+@register_transform
 @dataclass(frozen=True)
 class ShearY(Shear):
     """Shear images vertically: columns move by up to ±limit of their distance from the center."""
@@ -247,6 +252,7 @@ class ShearY(Shear):
         return affine(((1, 0, 0), (strength, 1, 0)))
 
 
+@register_transform
 @dataclass(frozen=True)
 class Rotate(Affine):
     """Rotate images by an angle within ±limit degrees, counter-clockwise if positive."""
@@ -261,6 +267,7 @@ class Rotate(Affine):
         return affine(((cos, sin, 0), (-sin, cos, 0)))
 
 
+@register_transform
 @dataclass(frozen=True)
 class Scale(Multiplicative, Affine):
     """Enlarge or shrink images about their center by up to `limit` times."""
@@ -293,6 +300,7 @@ class Flip(Bernoulli):
         return x.flip(self.dim)
 
 
+@register_transform
 @dataclass(frozen=True)
 class HorizontalFlip(Flip):
     """Mirror images left to right."""
@@ -304,6 +312,7 @@ class HorizontalFlip(Flip):
         return affine(((1 - 2 * applied, 0, 0), (0, 1, 0)))
 
 
+@register_transform
 @dataclass(frozen=True)
 class VerticalFlip(Flip):
     """Mirror images top to bottom."""

@@ -9,8 +9,10 @@ from torch import Generator, Tensor
 
 from augnet.transforms.base import Magnitude, Params, Transform, per_sample, spread
 from augnet.transforms.noise import permutation, uniform
+from augnet.transforms.registry import register_transform
 
 
+@register_transform
 @dataclass(frozen=True)
 class SamplePairing(Transform):
     """Blend each sample with a random one of the batch, which gets up to limit of the weight.

@@ -22,6 +22,7 @@ from augnet.transforms.base import (
     per_sample,
 )
 from augnet.transforms.noise import uniform
+from augnet.transforms.registry import register_transform
 from augnet.transforms.relax import bernoulli
 from augnet.transforms.scalp import TERMS, Position, cosines, opposite, splines, standard_positions
 
@@ -53,6 +54,7 @@ class Sensors(Transform):
             )
 
 
+@register_transform
 @dataclass(frozen=True)
 class ChannelSymmetry(Sensors, Bernoulli):
     """Exchange left and right: odd electrodes of the 10-20 system with their even neighbors."""
@@ -87,6 +89,7 @@ class ChannelSymmetry(Sensors, Bernoulli):
         return torch.stack([x[:, side] for side in self.mirror], dim=1)
 
 
+@register_transform
 @dataclass(frozen=True)
 class ChannelDropout(Sensors):
     """Set each channel to zero with a probability of up to limit."""
@@ -109,6 +112,7 @@ class ChannelDropout(Sensors):
         return x * (1 - bernoulli(params, probability))[..., None]
 
 
+@register_transform
 @dataclass(frozen=True)
 class ChannelShuffle(Sensors):
     """Select each channel with a probability of up to limit, and permute the selected ones."""
@@ -248,6 +252,7 @@ class SensorRotation(Linear, Sensors, Signed):
         return torch.stack(rows, dim=1)
 
 
+@register_transform
 @dataclass(frozen=True)
 class SensorRotationX(SensorRotation):
     """Tilt the cap forwards or backwards: rotate it about the axis through the ears."""
@@ -255,6 +260,7 @@ class SensorRotationX(SensorRotation):
     axis: ClassVar[int] = 0
 
 
+@register_transform
 @dataclass(frozen=True)
 class SensorRotationY(SensorRotation):
     """Tilt the cap to a side: rotate it about the axis through nose and nape."""
@@ -262,6 +268,7 @@ class SensorRotationY(SensorRotation):
     axis: ClassVar[int] = 1
 
 
+@register_transform
 @dataclass(frozen=True)
 class SensorRotationZ(SensorRotation):
     """Rotate the cap to the left or to the right, about the vertical axis."""

@@ -20,9 +20,11 @@ from augnet.transforms.base import (
     spread,
 )
 from augnet.transforms.noise import normal, uniform
+from augnet.transforms.registry import register_transform
 from augnet.transforms.relax import window
 
 
+@register_transform
 @dataclass(frozen=True)
 class TimeReverse(Bernoulli):
     """Reverse signals in time."""
@@ -34,6 +36,7 @@ class TimeReverse(Bernoulli):
         return x.flip(-1)
 
 
+@register_transform
 @dataclass(frozen=True)
 class SignFlip(Bernoulli):
     """Change the sign of samples."""
@@ -43,6 +46,7 @@ class SignFlip(Bernoulli):
         return -x
 
 
+@register_transform
 @dataclass(frozen=True)
 class TimeMask(Transform):
     """Set up to limit consecutive samples to zero, anywhere in the signal, on all channels."""
@@ -77,6 +81,7 @@ class TimeMask(Transform):
         return x * (1 - window(position, spread(start, x), spread(length, x), sharpness))
 
 
+@register_transform
 @dataclass(frozen=True)
 class GaussianNoise(Transform):
     """Add white noise of a standard deviation of up to limit, in the units of the data."""
@@ -96,6 +101,7 @@ class GaussianNoise(Transform):
         return x + spread(self.strength(per_sample(magnitude, x)), x) * params
 
 
+@register_transform
 @dataclass(frozen=True)
 class AmplitudeScale(Multiplicative, Signed):
     """Multiply samples by a factor between 1 / limit and limit."""
