@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import torch
-from augnet.testing import check_transform
 from torch import Tensor
 
 from augnet import AugmentationLayer, build_transforms, register_transform
+from augnet.testing import check_transform
 from augnet.transforms import SIGNALS, Domain, Signed, spread
 
 
