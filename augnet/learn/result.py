@@ -79,7 +79,7 @@ class InvarianceResult:
     def __getitem__(self, name: str) -> Invariance:
         """Return the invariance of a transform by its name."""
         for row in self.invariances:
-            if row.transform.name == name:
+            if row.transform.name == name.replace("-", "_"):
                 return row
         raise KeyError(
             f"{name!r}; transforms are {', '.join(r.transform.name for r in self.invariances)}"

@@ -72,6 +72,7 @@ def test_rows_come_in_the_order_given_and_print(result):
     first, second = str(result).splitlines()
     assert first.startswith("amplitude_scale: bounded, up or down 1.")
     assert second == "sign_flip: reached limit, with probability 0.50"
+    assert result["sign-flip"] is result["sign_flip"]
 
 
 def test_an_unknown_transform_is_named(result):
