@@ -1,4 +1,4 @@
-"""Every option and constant of `learn`, with its default and meaning."""
+"""The options and constants of `learn`, with their defaults and meaning."""
 
 import inspect
 import math
@@ -101,6 +101,13 @@ class LearnConfig:
     min_range: float = constant(0.1, "Least range, of the strength that adds half the most error.")
     border_distance: float = constant(0.6, "Distance to the other class left at a border, at most.")
     border_uncertainty: float = constant(0.05, "Error of a border's place, as a part of the range.")
+
+    near_border: float = constant(1.3, "Borders up to this multiple of the nearest are averaged.")
+    min_remaining: float = constant(0.25, "Least factor by which the base error lowers tolerances.")
+    memorized_deviations: float = constant(
+        1.5, "Fitted samples are memorized if their error is this many deviations lower."
+    )
+    memorized_error: float = constant(1e-3, "The error by which it must be lower besides.")
 
     # Response curve
     bins: int = constant(32, "Bins of the strength.")

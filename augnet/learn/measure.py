@@ -155,7 +155,7 @@ class Evaluator:
         rows = torch.cat((held_out, self._draw(self.data.fitted, config.final_samples)))
         samples = self._measured(rows)
         if self.data.classes:
-            remaining = _remaining(samples)
+            remaining = _remaining(samples, self.config.min_remaining)
             self.tolerance = remaining * config.tolerance
             self.bernoulli = remaining * config.bernoulli_tolerance
         # Bootstrap: each sample gets a random weight.
@@ -179,7 +179,9 @@ class Evaluator:
         held_out = torch.arange(len(errors), device=errors.device) < count
         new, fitted = errors[held_out], errors[~held_out]
         noise = (new.var() / len(new) + fitted.var() / len(fitted)).sqrt()
-        memorized = new.mean() - fitted.mean() > 1.5 * noise + 1e-3
+        config = self.config
+        allowed = config.memorized_deviations * noise + config.memorized_error
+        memorized = new.mean() - fitted.mean() > allowed
         return weights * torch.where(held_out | ~memorized, 1.0, 1e-6)
 
     def _decide_bernoulli(
@@ -213,7 +215,8 @@ class Evaluator:
         onset, places = ramps.onset[0].item(), ramps.reaches(self.tolerance)
         borders = curve.borders(counted) if places[0] < 1 else None
         if borders is not None:
-            places = borders[borders[:, 0] < 1.3 * borders[:, 0].min()].mean(0)
+            near = borders[:, 0] < self.config.near_border * borders[:, 0].min()
+            places = borders[near].mean(0)
             onset = places[0].item()
         end = min(1.0, places[0].item())
         spread = places[1:].std().item()
@@ -244,8 +247,8 @@ def _final_strengths(count: int) -> int:
     return 2 * max(8, min(32, 3000 // count))
 
 
-def _remaining(samples: Samples) -> float:
-    """Return the fraction of what can be lost that is not lost without any transform."""
+def _remaining(samples: Samples, least: float) -> float:
+    """Return which fraction of what can be lost is not lost at rest; `least` at the least."""
     # Of a rare class there may be no sample: bincount can be all of them.
     chance = max(1.0, len(samples) - float(samples.y.bincount().max())) / len(samples)
-    return max(0.25, 1 - float(samples.errors.mean()) / chance)
+    return max(least, 1 - float(samples.errors.mean()) / chance)
