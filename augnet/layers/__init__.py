@@ -1,4 +1,13 @@
-"""Augmentations of a batch: layers that learn weights and magnitudes, Augerino, fixed policies."""
+"""Augmentations of a batch: layers that learn weights and magnitudes, Augerino, fixed policies.
+
+layer        AugmentationLayer (eq. 2)
+module       AugmentationModule: layers in sequence
+resampling   one resampling for several affine maps
+augerino     Augerino, a distribution on the affine group
+policy       Policy, Step, ByClass, Chain: they learn nothing
+published    the tables of AutoAugment, RandAugment, TrivialAugment, crop and flip
+state        TransformState: what is known about each transform
+"""
 
 from augnet.layers.augerino import Augerino
 from augnet.layers.layer import AugmentationLayer

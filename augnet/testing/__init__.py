@@ -1,5 +1,9 @@
 """Check the laws of transforms: `check_transform(MyTransform())`.
 
+    base        the registry of laws
+    laws        laws about values, randomness, shapes and types
+    gradients   laws about gradients
+
 A law is a function of a transform and an input that raises an error if it does not hold; `LAWS` has
 them by name. A transform that is exempt from a law says so, with the reason, in its `exemptions`.
 """

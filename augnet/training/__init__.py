@@ -1,6 +1,7 @@
 """Train: one loop over epochs, and one directory that can be left at any moment and resumed.
 
 `Loop` runs a `step(batch)`; `descend` and `update` are the only places that step an optimizer.
+The digests of files are in the manifest of a directory, `manifest.json`.
 `ResumableDirectory` holds the files of a job; `RandomState` keeps its random numbers apart.
 """
 

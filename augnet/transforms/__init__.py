@@ -1,5 +1,16 @@
 """Transforms: stateless functions T(x; μ), by name.
 
+    base        what a transform is, and its kinds: Bernoulli, Unsigned, Signed, Linear
+    registry    TRANSFORMS, register_transform, build_transforms
+    noise       all random numbers, and stratified ones for copies
+    relax       gradients where there are none: straight-through values, soft windows
+    geometry    translate, shear, rotate, scale, flip; affine maps share one resampling
+    color       brightness to cutout
+    pairing     blends of two samples
+    time        signals in time: reverse, mask, noise, sign, amplitude
+    frequency   signals by their spectra
+    sensors     channels of a recording; scalp has their positions
+
 >>> from augnet.transforms import build_transforms
 >>> build_transforms(["shear_x", {"name": "rotate", "limit": 180}])[1].describe(0.25)
 '±45.0°'
