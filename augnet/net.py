@@ -218,6 +218,8 @@ class AugNet(nn.Module):
             if len(drawn) > 1 and not isinstance(augment, _Called):  # whose params are its views
                 copied = samples.repeat(len(drawn), *(1,) * (x.dim() - 1))
             views = augment.apply_params(copied, join(drawn))
+            if views is x:  # a trunk may change its input in place
+                views = views.clone()
             parts += [
                 self._predictions(chunk) for chunk in ((views,) if whole else views.split(cap))
             ]

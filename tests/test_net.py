@@ -94,6 +94,13 @@ def test_probabilities_are_over_the_classes_of_cross_entropy():
                 AGGREGATES[name](values)
 
 
+def test_a_trunk_that_works_in_place_leaves_the_input_alone():
+    x = torch.randn(4, 5)
+    kept = x.clone()
+    AugNet(identity, nn.Sequential(nn.ReLU(inplace=True), nn.Linear(5, 2)), copies=1)(x)
+    assert torch.equal(x, kept)
+
+
 def test_copies_depend_on_the_mode():
     net = signal_net(copies=7, train_copies=2)
     x = inputs(SIGNALS)

@@ -1,12 +1,14 @@
 """Augmentations of a batch: layers that learn weights and magnitudes, Augerino, fixed policies.
 
-layer        AugmentationLayer (eq. 2)
-module       AugmentationModule: layers in sequence
-resampling   one resampling for several affine maps
-augerino     Augerino, a distribution on the affine group
-policy       Policy, Step, ByClass, Chain: they learn nothing
-published    the tables of AutoAugment, RandAugment, TrivialAugment, crop and flip
-state        TransformState: what is known about each transform
+    layer        AugmentationLayer (eq. 2)
+    module       AugmentationModule: layers in sequence
+    resampling   one resampling for several affine maps
+    augerino     Augerino, a distribution on the affine group
+    policy       Policy, Step, ByClass, Chain: they learn nothing
+    published    the tables of AutoAugment, RandAugment, TrivialAugment, crop and flip
+    state        TransformState: what is known about each transform
+
+Any callable `(x, generator) -> x` can stand in their place.
 """
 
 from augnet.layers.augerino import Augerino

@@ -10,7 +10,7 @@ from augnet.layers.layer import AugmentationLayer, LayerParams, Mixed
 from augnet.layers.resampling import compose_maps, resample, shared_resampling
 from augnet.transforms import Transform
 from augnet.transforms.base import full_precision
-from augnet.transforms.geometry import Affine
+from augnet.transforms.geometry import Affine, Flip
 
 
 class AugmentationModule(nn.Module):
@@ -21,14 +21,14 @@ class AugmentationModule(nn.Module):
     they have no other, or the weights of all others are negligible. So the trunk is trained on
     images as sharp as those that it sees in eval.
 
-    Flips are part of the product in eval only. In training, the gradient in the probability of a
-    flip after another map is a difference of two views that one resampling does not have; such a
-    flip is applied by itself, which needs no resampling.
+    A layer of flips alone ends such a product, in eval too: it needs no resampling, and in training
+    the gradient in its probability after another map is a difference of two views that one
+    resampling does not have. In eval, flips beside other maps of their layer are part of a product.
     """
 
     def __init__(self, *layers: AugmentationLayer) -> None:
         super().__init__()
-        if len(layers) == 1 and not isinstance(layers[0], nn.Module):
+        if len(layers) == 1 and isinstance(layers[0], list | tuple | Iterator):
             raise TypeError(
                 f"a module takes layers, not a {type(layers[0]).__name__} of them: "
                 "AugmentationModule(*layers)"
@@ -104,7 +104,8 @@ class AugmentationModule(nn.Module):
 def _mapped(layer: AugmentationLayer, params: LayerParams) -> list[Transform]:
     """Return the transforms of a layer if their maps may be multiplied with those of others."""
     if not isinstance(params, Mixed):
-        return [] if layer.training else list(layer.transforms)
+        only_flips = all(isinstance(transform, Flip) for transform in layer.transforms)
+        return [] if layer.training or only_flips else list(layer.transforms)
     only = layer.transforms[params.active[0]]
     return [only] if len(params.active) == 1 and isinstance(only, Affine) else []
 

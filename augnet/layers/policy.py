@@ -173,28 +173,12 @@ class Chain(nn.Module):
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Pass each sample through all stages."""
-        self.check(x)
-        return self.apply_params(x, self.sample_params(x.shape, x, generator))
+        for stage in self:
+            x = stage(x, generator)
+        return x
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.stages)
-
-    def check(self, x: Tensor) -> None:
-        """Raise an error if some stage does not accept `x`."""
-        for stage in self:
-            stage.check(x)
-
-    def sample_params(
-        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
-    ) -> list[Params]:
-        """Draw the params of all stages, one after the other."""
-        return [stage.sample_params(shape, like, generator) for stage in self]
-
-    def apply_params(self, x: Tensor, params: list[Params]) -> Tensor:
-        """Return the view of each sample with these params."""
-        for stage, drawn in zip(self, params, strict=True):
-            x = stage.apply_params(x, drawn)
-        return x
 
 
 def active_in_eval(

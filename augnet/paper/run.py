@@ -14,7 +14,6 @@ import platform
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,9 @@ from augnet.layers import (
 from augnet.layers.published import autoaugment, crop_flip, randaugment, trivialaugment
 from augnet.net import AugNet
 from augnet.paper.config import Config, ConfigError, Named
-from augnet.paper.datasets import DATASETS, Splits
+from augnet.paper.datasets import DATASETS, Splits, file_fingerprint
 from augnet.paper.train import Row, Trainer, build_regularizer
-from augnet.training import DirectoryError, ResumableDirectory, fingerprint, keep_freed_memory
+from augnet.training import DirectoryError, ResumableDirectory, keep_freed_memory
 from augnet.transforms import TransformSpec, build_transforms
 from augnet.trunks import TRUNKS
 from augnet.validation import nearest
@@ -190,8 +189,10 @@ class RunDirectory:
         trainer = Trainer(
             net, splits, config.train, config.regularizer, self.seed, fabric, config.scores
         )
-        data = fingerprint(*chain(*splits)) if writes else None
+        data = file_fingerprint(config.data.model_dump(), splits) if writes else None
         with self.directory.open(data, **_about(fabric)) if writes else nullcontext():
+            if fabric.broadcast(self.finished):  # by another process, while the data was read
+                return
             self._resume(trainer, fabric)
             for row in trainer:
                 state = trainer.state_dict()  # in all processes: each has its own generator

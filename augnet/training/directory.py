@@ -103,7 +103,9 @@ class ResumableDirectory:
             self._compare_data(manifest, data)
             if manifest["data"] != data and data is not None:
                 self._store(manifest | {"data": data})
-            if manifest["finished"]:
+            if manifest["finished"] and not self.finished:  # a file was removed
+                self._store(self._manifest() | {"finished": False})
+            elif manifest["finished"]:
                 (self.path / STATE).unlink(missing_ok=True)  # left by a kill in `finish`
             yield self
 

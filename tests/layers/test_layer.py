@@ -11,6 +11,7 @@ from specimens import CHANNELS, inputs, seeded, specimen
 from torch import nn
 
 from augnet import AugmentationLayer, AugmentationModule
+from augnet.layers.layer import Drawn
 from augnet.transforms import (
     IMAGES,
     SIGNALS,
@@ -542,6 +543,16 @@ def test_flips_between_rotations_do_what_layers_in_sequence_do():
             plain = layer.pick_by_mask(plain, drawn)
         assert (module.apply_params(x, params) - plain).abs().max() < 0.03
         assert (plain - x).abs().max() > 0.2
+
+
+def test_images_are_as_sharp_in_training_as_in_eval_with_a_flip_between_maps():
+    x = torch.rand(8, 1, 16, 16)
+    transforms = Rotate(30), HorizontalFlip(1.0), TranslateX(0.3)
+    module = AugmentationModule(*(AugmentationLayer(t, magnitude=1.0) for t in transforms))
+    params = module.train().sample_params(x.shape, x, seeded(0))
+    drawn = [Drawn(torch.zeros(8, 1), each.transforms) for each in params]
+    trained = module.apply_params(x, params)
+    torch.testing.assert_close(module.eval().apply_params(x, drawn), trained, rtol=0, atol=1e-5)
 
 
 def test_flips_that_share_a_resampling_keep_the_gradient_of_their_probability():

@@ -80,6 +80,10 @@ def test_a_job_is_finished_only_with_all_its_files(path):
     (path / "result.json").unlink()
     assert not job.finished
     assert job.read("result.json") is None
+    with directory(path).open() as again:
+        again.save_state({"epoch": 50})
+    with directory(path).open() as resumed:  # after a kill
+        assert resumed.load_state() == {"epoch": 50}
 
 
 def test_writing_needs_the_lock(path):

@@ -22,14 +22,14 @@ import torch
 import augnet
 from augnet.layers import ByClass, Policy
 from augnet.paper.config import Config, ConfigError
-from augnet.paper.datasets import DATASETS, Splits, describe
+from augnet.paper.datasets import DATASETS, Splits, describe, file_fingerprint
 from augnet.paper.run import build, commit, make
 from augnet.paper.search import SEARCHES
 from augnet.paper.search.curves import Point, SearchCurve, TrainingCurve
 from augnet.paper.search.space import as_table, search_space
 from augnet.paper.search.task import Task
 from augnet.paper.search.trials import check_storage
-from augnet.training import DirectoryError, ResumableDirectory, fingerprint
+from augnet.training import DirectoryError, ResumableDirectory
 from augnet.trunks import TRUNKS
 from augnet.validation import nearest
 
@@ -67,7 +67,8 @@ class SearchDirectory:
         if self.finished:
             return
         curve, splits = self._build(storage)  # raises before anything is written
-        with self.directory.open(fingerprint(*chain(*splits)), **self._about()):
+        data = file_fingerprint(self.config.data.model_dump(), splits)
+        with self.directory.open(data, **self._about()):
             if self.finished:  # by another process, since the check above
                 return
             rows = self._resume(curve)
