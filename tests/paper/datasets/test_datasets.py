@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from augnet.paper.datasets import mario, sinusoids
+from augnet.paper.datasets import file_fingerprint, mario, sinusoids
 
 
 def test_sinusoids_are_those_of_the_paper():
@@ -70,3 +70,12 @@ def test_mario_reads_two_images_and_refuses_others(tmp_path):
 def test_mario_reads_the_authors_images(shared_data):
     path = shared_data / "mario-iggy" / "images.npz"
     assert mario.load(sizes=(8, 4, 4), images=str(path)).train.x.shape == (8, 3, 32, 32)
+
+
+def test_data_has_a_fingerprint_if_it_is_read_from_files():
+    splits = sinusoids.load(sizes=(8, 4, 4))
+    for generated in ({"name": "sinusoids"}, {"name": "mario-iggy"}, {"name": "sleep"}):
+        assert file_fingerprint(generated, splits) is None
+    read = {"name": "mario-iggy", "images": "a.npz"}, {"name": "cifar10"}
+    first, second = (file_fingerprint(spec, splits) for spec in read)
+    assert first == second != file_fingerprint(read[0], sinusoids.load(1, sizes=(8, 4, 4)))

@@ -84,12 +84,14 @@ def test_a_state_that_does_not_fit_is_refused(tmp_path):
 
 
 def test_other_settings_and_other_data_are_refused(tmp_path, monkeypatch):
+    target = "augnet.paper.search.directory.file_fingerprint"
+    monkeypatch.setattr(target, lambda *_: "this")
     leave_after_first_point(tmp_path, "adda")
     with pytest.raises(DirectoryError, match=r"config.train.epochs \(3 there, 4 now\)"):
         next(directory(tmp_path, "adda", "train.epochs=4").run())
     with pytest.raises(DirectoryError, match="method"):
         next(directory(tmp_path, "dada").run())
-    monkeypatch.setattr("augnet.paper.search.directory.fingerprint", lambda *tensors: "other")
+    monkeypatch.setattr(target, lambda *_: "other")
     with pytest.raises(DirectoryError, match="the data changed"):
         next(directory(tmp_path, "adda").run())
 
