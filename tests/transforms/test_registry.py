@@ -19,23 +19,24 @@ from augnet.transforms import (
     Unsigned,
     build_transforms,
     register_transform,
+    registry,
 )
 
 
 @pytest.fixture
 def transforms(monkeypatch):
-    """Give a transforms to write in, and leave the real one alone."""
-    monkeypatch.setattr(augnet.transforms, "TRANSFORMS", dict(TRANSFORMS))
-    return augnet.transforms.TRANSFORMS
+    """Give a registry to write to, and leave the real one as it is."""
+    monkeypatch.setattr(registry, "TRANSFORMS", dict(TRANSFORMS))
+    return registry.TRANSFORMS
 
 
-def test_names_are_the_kebab_case_of_the_classes():
+def test_names_are_the_snake_case_of_the_classes():
     expected = """
         translate_x translate_y shear_x shear_y rotate scale horizontal_flip vertical_flip
-        brightness contrast saturation hue sharpness solarize posterize invert gray autocontrast
+        brightness contrast saturation sharpness hue solarize posterize invert gray autocontrast
         equalize cutout sample_pairing time_reverse sign_flip time_mask gaussian_noise
-        amplitude_scale frequency_shift ft_surrogate centered_ft_surrogate bandstop
-        channel_symmetry channel_shuffle channel_dropout
+        amplitude_scale frequency_shift bandstop ft_surrogate centered_ft_surrogate
+        channel_symmetry channel_dropout channel_shuffle
         sensor_rotation_x sensor_rotation_y sensor_rotation_z
     """
     assert list(TRANSFORMS) == expected.split()
