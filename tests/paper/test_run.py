@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from augnet.paper import config
+from augnet.paper import run as runs
 from augnet.paper.run import RunDirectory
 from augnet.training import DirectoryError
 
@@ -261,6 +262,18 @@ def test_a_run_does_not_go_on_with_other_data(tmp_path, monkeypatch):
     monkeypatch.setattr("augnet.paper.run.file_fingerprint", lambda *_: "1" * 64)
     with pytest.raises(DirectoryError, match="the data changed since"):
         next(directory(tmp_path).run())
+
+
+def test_a_run_that_another_process_finished_meanwhile_is_not_trained_again(tmp_path, monkeypatch):
+    build = runs.build
+
+    def late(config, seed):
+        monkeypatch.setattr(runs, "build", build)
+        assert len(list(directory(tmp_path).run())) == 4
+        return build(config, seed)
+
+    monkeypatch.setattr(runs, "build", late)
+    assert list(directory(tmp_path).run()) == []
 
 
 def test_a_state_that_does_not_fit_is_named(tmp_path):
