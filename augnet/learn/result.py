@@ -16,8 +16,8 @@ class Invariance:
     """Up to which strength a transform preserves the label.
 
     `not_invariant`: at no strength; `bounded`: up to `strength`; `reached_limit`: up to the limit
-    of the transform, where the search ends. `interval` holds the strength with a confidence of
-    90 %.
+    of the transform, where the search ends; `unclear`: the data, the network or the budget cannot
+    tell, for the given `reason`. `interval` holds the strength with a confidence of 90 %.
     """
 
     transform: Transform
@@ -28,6 +28,10 @@ class Invariance:
     """In selective layers: the weight of the transform in its layer."""
     seeds_agreeing: tuple[int, int] = (1, 1)
     """How many seeds have this status, of how many."""
+    cost: float | None = None
+    """The error that the transform adds at `strength`, on held-out samples; None if unknown."""
+    reason: str = ""
+    """Why the status is `unclear`."""
 
     @property
     def kept(self) -> bool:
@@ -50,6 +54,8 @@ class Invariance:
         text = f"{self.transform.name}: {self.status.replace('_', ' ')}"
         if self.kept:
             text += f", {self._describe_strength()}"
+        if self.reason:
+            text += f", {self.reason}"
         if self.weight is not None:
             text += f" (weight {self.weight:.2f})"
         agreeing, seeds = self.seeds_agreeing
@@ -72,6 +78,14 @@ class InvarianceResult:
     invariances: tuple[Invariance, ...]
     net: AugNet
     history: list[Row] = field(repr=False)
+    score: float | None = None
+    """Accuracy on held-out samples without any transform; for values, the variance explained."""
+    chance: float | None = None
+    """The score of a constant prediction."""
+    steps: int = 0
+    """Training steps of all networks together."""
+    warnings: tuple[str, ...] = ()
+    """What limits the result, such as a budget that was too short."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.invariances))
