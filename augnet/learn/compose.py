@@ -120,6 +120,7 @@ class Composition(NetTraining):
         net = AugNet(augment, trunk, data.aggregate, copies=config.copies if kept else 1)
         super().__init__(data, net, generator, config, steps)
         self.factors = [1.0 for _ in kept]
+        self.chosen = False
         self._set(self.factors)
 
     @property
@@ -130,12 +131,12 @@ class Composition(NetTraining):
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes in training, except the generator."""
-        return {**super().state_dict(), "factors": self.factors}
+        return {**super().state_dict(), "factors": self.factors, "chosen": self.chosen}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where another training with the same arguments was left."""
         super().load_state_dict(state)
-        self.factors = state["factors"]
+        self.factors, self.chosen = state["factors"], state["chosen"]
 
     def _batches(self) -> Iterable[Tensor]:
         """Yield batches of fitted samples until factors are chosen, then of all samples."""
@@ -152,8 +153,8 @@ class Composition(NetTraining):
             draws = uniform(self.data.x, (len(self.transforms),), self.generator).tolist()
             choices = self.config.factors
             self._set([choices[int(draw * len(choices))] for draw in draws])
-        elif self.loop.done == self.chosen_at and self.chosen_at:
-            self.factors = self._largest()
+        elif not self.chosen and self.transforms:
+            self.factors, self.chosen = self._largest(), True
             self._set(self.factors)
             self.net.train()
         loss = self.data.loss(self.net(self.data.x[rows], self.generator), self.data.y[rows])

@@ -17,7 +17,8 @@ Trunk: TypeAlias = str | nn.Module | Callable[..., nn.Module]
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 FRACTIONS = (
-    "search_fraction", "start", "settled", "min_effort", "near_limit", "min_crossing",
+    "search_fraction", "reference_fraction", "identity_fraction", "start", "near_limit",
+    "reference_average", "branch_average", "smoothing",
 )  # fmt: skip
 
 
@@ -55,70 +56,72 @@ class LearnConfig:
     seeds: int = option(1, "Measure with this many seeds, and join the results.")
     copies: int = option(10, "Average the predictions of the net over this many views.")
 
+    tolerance: float = option(
+        0.01, "Error that a transform may add: 0.01 is one point of accuracy."
+    )
+    jobs: int = option(1, "Measure this many transforms at once, each in its own process.")
+
     # Data
     min_samples: int = constant(16, "Fewer samples are refused.")
     min_samples_per_class: int = constant(4, "Fewer samples of a class are refused.")
-    hold_out: bool = constant(
-        True, "Measure on held-out samples, half of each class; else on fitted."
-    )
+    max_held_out: int = constant(2000, "Held-out samples that are measured, at most.")
+    max_class_weight: float = constant(20.0, "Largest weight of a sample of a rare class.")
 
-    # Range search: training
-    batch_size: int = constant(64, "Samples of a batch, if there are few transforms.")
-    search_steps: int = constant(900, "Steps of the range search without a budget.")
-    search_epochs: int = constant(10, "Epochs of the range search, if these are more steps.")
-    search_lr: float = constant(3e-3, "Peak learning rate of the range search.")
+    # Training
+    batch_size: int = constant(64, "Samples of a batch.")
+    lr: float = constant(2e-3, "Learning rate of the reference and of branches.")
     weight_decay: float = constant(1e-3, "Weight decay of all training.")
+    warm_up: int = constant(40, "Steps until the reference has this learning rate.")
     search_fraction: float = constant(0.7, "Fraction of all work; the net gets the rest.")
 
-    # Range search: how ranges move
-    start: float = constant(0.15, "Fraction of the limit at which every range starts.")
-    growth: float = constant(1.4, "A range grows by at most this factor per measurement.")
-    shrinkage: float = constant(1.5, "A range shrinks by at most this factor per measurement.")
-    settled: float = constant(0.8, "After this fraction of the steps, ranges hardly grow.")
-    settled_growth: float = constant(1.02, "The factor by which they may grow then.")
-    margin: float = constant(1.15, "Train up to this multiple of a range, to correct guesses.")
-    border_margin: float = constant(0.85, "The same at a border, beyond which labels are wrong.")
-    rounds: int = constant(24, "Measurements during the search.")
-    rejections: int = constant(3, "Measurements in a row that drop a Bernoulli transform.")
-    persistence: float = constant(0.8, "They find at least this fraction of the last added error.")
+    # The reference: a network that is trained without transforms
+    reference_steps: int = constant(600, "Steps without a budget, at most.")
+    reference_epochs: int = constant(10, "Epochs, if these are more steps.")
+    reference_average: float = constant(0.98, "Factor of the running average of its weights.")
+    reference_fraction: float = constant(0.3, "Fraction of the time of the search, at most.")
+    evaluations: int = constant(30, "How often its held-out loss is measured.")
+    patience: float = constant(0.35, "Stop if this fraction of all steps improved nothing.")
+    min_improvement: float = constant(0.01, "The fraction by which the loss has to improve.")
+    perfect_loss: float = constant(3e-3, "Stop if the held-out loss is lower.")
+    min_steps: int = constant(40, "If the time is over before, nothing is measured.")
+    min_deviations: float = constant(3.0, "Standard errors by which it has to beat chance.")
+    min_better: float = constant(0.05, "The error by which it has to beat chance.")
+    min_tolerances: float = constant(1.5, "The same in tolerances.")
 
-    # Range search: a budget in seconds
-    timed_margin: float = constant(1.3, "Plan steps as if each took this many times as long.")
-    min_rounds: int = constant(10, "Measurements, however short the time.")
-    min_steps: int = constant(60, "Steps, however short the time.")
-    min_effort: float = constant(0.25, "Fraction of the final strengths, however short the time.")
+    # Branches: training goes on with one transform
+    branch_steps: float = constant(0.8, "Steps of a branch, as a fraction of the reference's.")
+    branch_average: float = constant(0.95, "Factor of the running average of its weights.")
+    identity_fraction: float = constant(0.25, "Fraction of samples that stay untransformed.")
+    start: float = constant(0.05, "Fraction of the limit at which every range starts.")
+    rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
+    smoothing: float = constant(0.6, "Weight of earlier measurements of the cost.")
+    measurements: int = constant(48, "Measurements of the cost in a branch.")
+    measured_samples: int = constant(256, "Held-out samples of a measurement, at most.")
+    settled: int = constant(15, "Measurements at the limit after which a branch ends.")
+    extensions: int = constant(3, "How often a branch goes on if its answer still moves.")
+    max_drift: float = constant(0.12, "A range that moves by a larger factor still moves.")
+    falling: float = constant(0.9, "A cost that falls below this fraction still moves.")
 
-    # Measurement
-    round_samples: int = constant(128, "Held-out samples measured during the search.")
-    round_strengths: int = constant(8, "Strengths of each of these samples.")
-    final_samples: int = constant(512, "Samples of either half measured at the end, at most.")
-    bootstrap: int = constant(200, "Resamplings that give the intervals.")
-    tolerance: float = constant(0.08, "Error that a strength may add, for classes.")
-    value_tolerance: float = constant(0.2, "The same for values, of the spread of the targets.")
-    bernoulli_tolerance: float = constant(0.15, "Error that a Bernoulli transform may add.")
-    bernoulli_value_tolerance: float = constant(0.3, "The same for values.")
-    near_limit: float = constant(0.8, "Least fraction at which an interval can hold the limit.")
+    # Decision
+    resolution: float = constant(0.25, "Least tolerance times the root of held-out samples.")
+    relative_tolerance: float = constant(0.1, "Least tolerance, as a fraction of the error.")
+    confidence: float = constant(1.645, "Standard errors of a cost that are allowed for.")
+    max_uncertainty: float = constant(4.0, "A cost is unclear if it may be so many tolerances.")
+    near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.1, "Least range, of the strength that adds half the most error.")
-    border_distance: float = constant(0.6, "Distance to the other class left at a border, at most.")
-    border_uncertainty: float = constant(0.05, "Error of a border's place, as a part of the range.")
-
-    near_border: float = constant(1.3, "Borders up to this multiple of the nearest are averaged.")
-    min_remaining: float = constant(0.25, "Least factor by which the base error lowers tolerances.")
-    memorized_deviations: float = constant(
-        1.5, "Fitted samples are memorized if their error is this many deviations lower."
+    coarse_strengths: int = constant(12, "Strengths that find the latter.")
+    interval_factors: tuple[float, ...] = constant(
+        (0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.6, 2.0),
+        "Multiples of a range that are measured for its interval.",
     )
-    memorized_error: float = constant(1e-3, "The error by which it must be lower besides.")
-
-    # Response curve
-    bins: int = constant(32, "Bins of the strength.")
-    ramp_widths: tuple[float, ...] = constant(
-        (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.7, 2.2),
-        "Widths of the ramps that are compared, in windows.",
-    )
-    min_crossing: float = constant(0.2, "Least fraction of a class that crosses a border.")
+    final_repeats: int = constant(4, "How often each sample is measured at each of them.")
+    bootstrap: int = constant(200, "Resamplings that give the intervals.")
+    range_uncertainty: float = constant(0.08, "Least half width of the log of an interval.")
+    wobble_weight: float = constant(0.5, "Weight of how much a range moved at the end.")
+    max_half_width: float = constant(0.7, "A wider interval is unclear; of its logarithm.")
 
     # Net
-    net_steps: float = constant(0.4, "Steps of the net, as a fraction of those of the search.")
+    net_steps: float = constant(1.0, "Steps of the net, as a fraction of the reference's.")
     net_lr: float = constant(2e-3, "Peak learning rate of the net.")
     factors: tuple[float, ...] = constant(
         (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.0),

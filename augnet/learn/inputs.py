@@ -81,7 +81,7 @@ def prepare_data(
         samples,
         labels,
         fitted,
-        held_out if config.hold_out else fitted,
+        held_out,
         0 if regression else int(labels.max()) + 1,
         labels.mean(0) if regression else labels.new_zeros(()),
         labels.std(0) if regression else labels.new_ones(()),

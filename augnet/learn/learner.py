@@ -11,8 +11,9 @@ from torch import Generator
 from augnet.learn.compose import Composition, NetTraining
 from augnet.learn.config import LearnConfig, configure, with_options
 from augnet.learn.inputs import prepare_data, prepare_transforms, prepare_trunk
-from augnet.learn.ranges import RangeSearch
+from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance, InvarianceResult
+from augnet.learn.search import Search, from_plain, to_plain
 from augnet.learn.seeds import join_seeds
 from augnet.learn.selective import SelectiveLayers
 from augnet.training import RandomState, Row
@@ -54,9 +55,8 @@ class Learner:
         with self.random:
             torch.manual_seed(seed)
             self.trunk = prepare_trunk(self.config.trunk, self.data)
-        self.search = RangeSearch(
-            self.data, self.transforms, self.trunk, self.generator, self.config
-        )
+        reference = Reference(self.data, self.trunk, self.generator, self.config)
+        self.search = Search(reference, self.transforms, self.config)
         self._given = x, y
         self.other_seeds: list[list[Invariance]] = []
         self.other: Learner | None = None
@@ -91,7 +91,16 @@ class Learner:
         rows = self.invariances
         if isinstance(self.training, SelectiveLayers):
             rows = self.training.selected()
-        return InvarianceResult(tuple(rows), self.training.net.eval(), list(self.history))
+        score, chance = self.search.scores
+        return InvarianceResult(
+            tuple(rows),
+            self.training.net.eval(),
+            list(self.history),
+            score=score,
+            chance=chance,
+            steps=self.search.steps + self.training.loop.done,
+            warnings=tuple(self.search.warnings),
+        )
 
     def _rows(self) -> Iterator[Row]:
         config = self.config
@@ -125,9 +134,9 @@ class Learner:
         return self.config.search_fraction * (self.config.seeds - 1) + 1
 
     def _search(self, seconds: float | None) -> Iterator[Row]:
-        """Search for the ranges of single transforms, and measure them."""
+        """Measure every transform in its own branch."""
         yield from self.search.fit(seconds)
-        self.invariances = self.search.evaluate()
+        self.invariances = self.search.invariances
 
     def _search_seed(self, seed: int, seconds: float | None) -> Iterator[Row]:
         """Search with another seed: another split, another trunk, other random numbers."""
@@ -156,7 +165,9 @@ class Learner:
             yield row
 
     def _build(self) -> NetTraining:
-        steps = max(1, int(self.config.net_steps * self.search.steps + 1e-9))
+        reference = self.search.reference
+        steps = max(1, int(self.config.net_steps * reference.planned + 1e-9))
+        self.trunk.load_state_dict(reference.network.state_dict())
         rest = (self.invariances, self.trunk, self.generator, self.config, steps)
         if self.layers:
             return SelectiveLayers(self.data, self.layers, *rest)
@@ -168,8 +179,7 @@ class Learner:
             "trunk": self.trunk.state_dict(),
             "search": self.search.state_dict(),
             "training": None if self.training is None else self.training.state_dict(),
-            "invariances": _to_plain(self.invariances),
-            "other_seeds": [_to_plain(each) for each in self.other_seeds],
+            "other_seeds": [to_plain(each) for each in self.other_seeds],
             "other": None if self.other is None else self.other.state_dict(),
             "spent": self.spent,
             "history": self.history,
@@ -182,8 +192,9 @@ class Learner:
         self.trunk.load_state_dict(state["trunk"])
         self.search.load_state_dict(state["search"])
         self.history = list(state["history"])
-        self.invariances = self._from_plain(state["invariances"])
-        self.other_seeds = [self._from_plain(each) for each in state["other_seeds"]]
+        if self.search.finished:
+            self.invariances = self.search.invariances
+        self.other_seeds = [from_plain(each, self.transforms) for each in state["other_seeds"]]
         if state["other"] is not None:
             self.other = self._with_seed(self.config.seed + len(self.other_seeds) + 1)
             self.other.load_state_dict(state["other"])
@@ -193,16 +204,3 @@ class Learner:
             self.training.load_state_dict(state["training"])
         self.generator.set_state(state["generator"])
         self.random.load_state_dict(state["random"])
-
-    def _from_plain(self, rows: Iterable[tuple[Any, ...]]) -> list[Invariance]:
-        """Build invariances from plain values; there may be none yet."""
-        return [
-            Invariance(transform, status, strength, interval, seeds_agreeing=agreeing)
-            for transform, (status, strength, interval, agreeing) in zip(
-                self.transforms, rows, strict=False
-            )
-        ]
-
-
-def _to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
-    return [(row.status, row.strength, row.interval, row.seeds_agreeing) for row in rows]

@@ -3,9 +3,11 @@
 `Loop` runs a `step(batch)`; `descend` and `update` are the only places that step an optimizer.
 The digests of files are in the manifest of a directory, `manifest.json`.
 `ResumableDirectory` holds the files of a job; `RandomState` keeps its random numbers apart.
+`WeightAverage` averages the weights of a network while it trains.
 """
 
 from augnet.training.allocator import keep_freed_memory
+from augnet.training.average import WeightAverage
 from augnet.training.directory import DirectoryError, ResumableDirectory, fingerprint
 from augnet.training.loop import Loop, Row, descend, one_cycle, update
 from augnet.training.random_state import RandomState
@@ -16,6 +18,7 @@ __all__ = [
     "RandomState",
     "ResumableDirectory",
     "Row",
+    "WeightAverage",
     "descend",
     "fingerprint",
     "keep_freed_memory",

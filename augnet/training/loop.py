@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 Row: TypeAlias = dict[str, Any]
 
 TIMED_STEPS = 10
-"""How many steps are timed before planned steps are fitted into the given seconds."""
+"""After how many steps the planned steps are fitted into the given seconds, each time."""
 
 
 class Loop:
@@ -24,7 +24,8 @@ class Loop:
 
     `batches()` gives the batches of one epoch. `schedule(progress)` is called before each step.
     `weight(batch)` is the weight of a batch in the means. Training ends after `epochs` or after
-    `steps`, whichever comes first; steps that would take longer than `seconds` are dropped.
+    `steps`, whichever comes first; steps that would take longer than `seconds`, from the start of an
+    iteration on, are dropped.
     """
 
     def __init__(
@@ -48,7 +49,8 @@ class Loop:
         self.done = self.epoch = 0
         self.pace = 0.0
         self.history: list[Row] = []
-        self._timed, self._spent = 0, 0.0
+        self._timed, self._spent, self._begun = 0, 0.0, 0.0
+        self._planned = steps
 
     @property
     def progress(self) -> float:
@@ -66,8 +68,13 @@ class Loop:
         no_steps = self.steps is not None and self.done >= self.steps
         return no_steps or (self.epochs is not None and len(self.history) >= self.epochs)
 
+    def extend(self, steps: int) -> None:
+        """Plan more steps after those that are done."""
+        self.steps = self._planned = self.done + steps
+
     def __iter__(self) -> Iterator[Row]:
         """Train to the end; yield one row per epoch."""
+        self._begun, self._timed, self._spent = time.monotonic(), 0, 0.0
         while not self.finished:
             self.epoch = len(self.history) + 1
             row: Row = {"epoch": self.epoch, **self._run_epoch()}
@@ -94,19 +101,24 @@ class Loop:
         return means.compute()
 
     def _time_step(self, begun: float, values: Mapping[str, Tensor]) -> None:
-        """Measure the pace in the first steps, and plan as many steps as fit."""
-        if self.pace:
-            return
+        """Measure the pace, and plan as many steps as fit into the given seconds, again and again.
+
+        A machine with other load may become slower or faster at any time.
+        """
         self._timed += 1
-        if self._timed == TIMED_STEPS:
+        if self._timed % TIMED_STEPS == 0:
             _synchronize(values)
         self._spent += time.monotonic() - begun
-        if self._timed < TIMED_STEPS:
+        if self._timed % TIMED_STEPS == 0:
+            self.pace = max(self._spent / self._timed, 1e-9)
+        if self.seconds is None or self.steps is None:
             return
-        self.pace = max(self._spent / TIMED_STEPS, 1e-9)
-        if self.seconds is not None and self.steps is not None:
-            fitting = max(2 * self.done, int(self.seconds / (1.2 * self.pace)))
-            self.steps = min(self.steps, fitting)
+        left = self.seconds - (time.monotonic() - self._begun)
+        if left <= 0:
+            self.steps = min(self.steps, self.done)
+        elif self._timed % TIMED_STEPS == 0:
+            recent = (time.monotonic() - self._begun) / self._timed
+            self.steps = min(self._planned or self.steps, self.done + int(left / recent))
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes, as plain values."""
@@ -114,6 +126,7 @@ class Loop:
             "done": self.done,
             "epoch": self.epoch,
             "steps": self.steps,
+            "planned": self._planned,
             "pace": self.pace,
             "history": [dict(row) for row in self.history],
         }
@@ -122,6 +135,7 @@ class Loop:
         """Continue where a loop with the same arguments was left."""
         self.done, self.epoch = state["done"], state["epoch"]
         self.steps, self.pace = state["steps"], state["pace"]
+        self._planned = state["planned"]
         self.history = [dict(row) for row in state["history"]]
 
 

@@ -1,0 +1,156 @@
+"""A branch: training goes on from the reference with one transform, and its range is tuned.
+
+A branch knows nothing of other transforms, and its random numbers depend on the seed and on its
+transform only. So an answer does not depend on which other transforms are offered.
+"""
+
+import copy
+import time
+import zlib
+from dataclasses import asdict
+
+import torch
+from torch import Generator, Tensor
+
+from augnet.learn.config import LearnConfig
+from augnet.learn.decide import NO_TIME, Measured, decide_bernoulli, decide_range
+from augnet.learn.edge import EdgeRule
+from augnet.learn.evaluate import Evaluator
+from augnet.learn.inputs import LearnData
+from augnet.learn.reference import Reference
+from augnet.learn.result import Invariance
+from augnet.learn.strengths import apply_at_strength
+from augnet.training import Loop, RandomState, WeightAverage, descend
+from augnet.transforms import Bernoulli, Transform
+from augnet.transforms.base import full_precision
+from augnet.transforms.noise import permutation, uniform
+
+
+class Branch:
+    """Train a copy of the reference with one transform per sample, and measure held-out samples.
+
+    A quarter of each batch stays untransformed. Half of the rest is drawn within the range, half is
+    at its edge. Half of a batch is under a Bernoulli transform.
+    """
+
+    def __init__(self, reference: Reference, transform: Transform, config: LearnConfig) -> None:
+        self.reference, self.transform, self.config = reference, transform, config
+        self.data: LearnData = reference.data
+        self.evaluator: Evaluator = reference.evaluator
+        self.bernoulli = isinstance(transform, Bernoulli)
+        seed = zlib.crc32(f"{config.seed} {transform.name} {asdict(transform)}".encode())
+        self.generator = Generator(device=self.data.x.device).manual_seed(seed)
+        self.seed = seed
+        self.trunk = copy.deepcopy(reference.network).requires_grad_(True).train()
+        self.average = WeightAverage(self.trunk, config.branch_average)
+        self.optimizer = torch.optim.AdamW(
+            self.trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
+        )
+        self.rule = EdgeRule(
+            reference.tolerance,
+            1.0 if self.bernoulli else config.start,
+            0.0 if self.bernoulli else config.rate,
+            config.smoothing,
+        )
+        self.steps = max(1, round(config.branch_steps * reference.planned))
+        self.every = max(1, self.steps // config.measurements)
+        self.loop = Loop(self._batches, self._step, steps=self.steps)
+
+    def measure(self, seconds: float | None = None) -> Invariance:
+        """Train, and decide; `unclear` if the seconds do not suffice."""
+        if self.reference.doubt:
+            return self.unclear(self.reference.doubt)
+        if seconds is not None and seconds <= 0:
+            return self.unclear(NO_TIME)
+        end = None if seconds is None else time.monotonic() + seconds
+        random = RandomState(self.data.x.device)
+        with random:
+            torch.manual_seed(self.seed)
+            for _ in range(self.config.extensions + 1):
+                self.loop.seconds = None if end is None else end - time.monotonic()
+                for _ in self.loop:
+                    pass
+                if end is not None and time.monotonic() >= end and self._moves():
+                    return self.unclear(NO_TIME)
+                if not self._moves():
+                    break
+                self.loop.extend(self.steps // 2)
+            return self._decide()
+
+    def unclear(self, reason: str) -> Invariance:
+        """Return that nothing is known about the transform, and why."""
+        return Invariance(self.transform, "unclear", 0.0, (0.0, 0.0), reason=reason)
+
+    def _moves(self) -> bool:
+        """Whether more training would change the answer."""
+        rule, config = self.rule, self.config
+        if self.loop.done < self.steps and not rule.at_end(config.settled):
+            return True
+        if self.bernoulli:  # the cost is too high, but falls
+            third = max(1, len(rule.costs) // 3)
+            last, before = rule.costs[-third:], rule.costs[-2 * third : -third]
+            mean = sum(last) / len(last)
+            falls = bool(before) and mean < config.falling * sum(before) / len(before)
+            return mean > rule.tolerance and falls
+        return not rule.at_end(config.settled) and abs(rule.drift()) > config.max_drift
+
+    def _decide(self) -> Invariance:
+        rows = self.reference.held_out
+        network = self.average.network
+        rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
+        own = self.evaluator.mean(rest, rows).item()
+        measured = Measured(
+            self.evaluator,
+            network,
+            self.transform,
+            rows,
+            self.reference.errors if self.reference.error <= own else rest,
+            self.reference.tolerance,
+            self.generator,
+        )
+        if self.bernoulli:
+            return decide_bernoulli(measured, self.config)
+        return decide_range(measured, self.rule, self._moves(), self.config)
+
+    def _batches(self) -> list[Tensor]:
+        rows = self.data.fitted
+        order = rows[permutation(self.data.x, len(rows), self.generator)]
+        size = self.config.batch_size
+        return list(order.split(size)[: max(1, len(rows) // size)])
+
+    def _fractions(self, x: Tensor) -> Tensor:
+        """Draw the strength of each sample: none, up to the edge, or at the edge."""
+        place = permutation(x, len(x), self.generator) / len(x)
+        if self.bernoulli:
+            return (place < 0.5).to(x)
+        identity = self.config.identity_fraction
+        within = uniform(x, (len(x),), self.generator)
+        fractions = torch.where(place < (1 + identity) / 2, within, torch.ones_like(within))
+        return torch.where(place < identity, 0.0, fractions) * self.rule.range
+
+    def _step(self, rows: Tensor) -> dict[str, Tensor]:
+        x = self.data.x[rows]
+        with full_precision(x):
+            view = apply_at_strength(self.transform, x, self._fractions(x), self.generator)
+        losses = self.evaluator.losses(self.trunk(view), self.reference.targets[rows])
+        loss = self.evaluator.mean(losses, rows)
+        descend(self.optimizer, loss)
+        self.average.update(self.trunk)
+        if (self.loop.done + 1) % self.every == 0:
+            self.rule.update(self._cost())
+            if self.rule.at_end(self.config.settled) and not self.bernoulli:
+                self.loop.steps = self.loop.done + 1
+        return {"loss": loss.detach()}
+
+    def _cost(self) -> float:
+        """Measure the error that the edge adds to some held-out samples."""
+        rows = self.reference.held_out
+        some = permutation(self.data.x, len(rows), self.generator)[: self.config.measured_samples]
+        rows, network = rows[some], self.average.network
+        edge = self.evaluator.errors_at(
+            network, self.transform, rows, self.rule.range, self.generator
+        )
+        rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
+        before = self.reference.errors[some]
+        costs = (self.evaluator.mean(edge - each, rows).item() for each in (before, rest))
+        return max(costs)

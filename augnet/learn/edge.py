@@ -1,0 +1,60 @@
+"""The edge rule: a range grows while samples at its edge cost less than a tolerance."""
+
+import math
+from dataclasses import dataclass, field
+
+MIN_RANGE = 1e-3
+"""The least range, as a fraction of the limit."""
+
+
+@dataclass
+class EdgeRule:
+    """A range that follows measured costs, and the history of both.
+
+    Each measurement moves the logarithm of the range by at most `rate`: up if the cost at the edge
+    is below the tolerance, down if it is above. So the range settles where the cost is the
+    tolerance.
+    """
+
+    tolerance: float
+    start: float
+    rate: float
+    smoothing: float
+    ranges: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+
+    @property
+    def range(self) -> float:
+        """The range now."""
+        return self.ranges[-1] if self.ranges else self.start
+
+    def update(self, cost: float) -> None:
+        """Move the range by a cost that was measured at its edge."""
+        if self.costs:
+            cost = self.smoothing * self.costs[-1] + (1 - self.smoothing) * cost
+        step = self.rate * max(-1.0, min(1.0, (self.tolerance - cost) / self.tolerance))
+        self.costs.append(cost)
+        self.ranges.append(min(1.0, max(MIN_RANGE, self.range * math.exp(step))))
+
+    def at_end(self, count: int) -> bool:
+        """Whether the last ranges are all the limit, or all close to 0."""
+        last = self.ranges[-count:]
+        return len(last) == count and (min(last) == 1.0 or max(last) < 5 * MIN_RANGE)
+
+    def drift(self) -> float:
+        """Return by how much the logarithm of the range rose from the third quarter to the last."""
+        quarter = max(1, len(self.ranges) // 4)
+        logs = [math.log(each) for each in self.ranges]
+        return _mean(logs[-quarter:]) - _mean(logs[-2 * quarter : -quarter] or logs[:1])
+
+    def settled(self) -> tuple[float, float]:
+        """Return the mean of the last third of the ranges, and the deviation of its logarithm."""
+        third = max(1, len(self.ranges) // 3)
+        logs = [math.log(each) for each in self.ranges[-third:]]
+        mean = _mean(logs)
+        variance = _mean([(each - mean) ** 2 for each in logs])
+        return math.exp(mean), math.sqrt(variance)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,87 @@
+"""Evaluate a network on samples: which errors it makes, and the mean of errors over classes."""
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from augnet.learn.inputs import LearnData
+from augnet.learn.strengths import apply_at_strength
+from augnet.transforms import Transform
+from augnet.transforms.base import full_precision
+
+CHUNK = 512
+"""Samples of one forward pass."""
+
+
+class Evaluator:
+    """Errors of samples, weighted so that every class counts the same.
+
+    An error is 1 for a wrong class and 0 for the right one; for values it is the distance from the
+    target, relative to that of the best constant prediction.
+    """
+
+    def __init__(self, data: LearnData, max_weight: float) -> None:
+        self.data = data
+        self.weights = _class_weights(data, max_weight)
+        if data.classes:
+            counts = data.y[data.held_out].bincount()
+            self.chance = 1 - 1 / int((counts > 0).sum())
+            self.scale = data.x.new_ones(())
+        else:
+            median = data.y[data.fitted].median(0).values
+            self.scale = (data.y[data.fitted] - median).abs().mean(0).clamp(min=1e-12)
+            self.chance = 1.0
+
+    @torch.no_grad()
+    def outputs(self, network: nn.Module, x: Tensor) -> Tensor:
+        """Return the outputs of a network in eval mode."""
+        training = network.training
+        network.eval()
+        output = torch.cat([network(chunk) for chunk in x.split(CHUNK)])
+        network.train(training)
+        return output
+
+    def errors(self, output: Tensor, rows: Tensor) -> Tensor:
+        """Return the error of each sample."""
+        y = self.data.y[rows]
+        if self.data.classes:
+            return (output.argmax(1) != y).to(self.data.x.dtype)
+        return ((output - y).abs() / self.scale).reshape(len(y), -1).mean(1)
+
+    def losses(self, output: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of each sample."""
+        if self.data.classes:
+            return F.cross_entropy(output, target, reduction="none")
+        difference = (output - target) / self.data.scale
+        losses = F.smooth_l1_loss(
+            difference, torch.zeros_like(difference), beta=0.1, reduction="none"
+        )
+        return losses.reshape(len(target), -1).mean(1)
+
+    def mean(self, values: Tensor, rows: Tensor) -> Tensor:
+        """Return the weighted mean of one value per sample."""
+        weights = self.weights[rows]
+        return (weights * values).sum() / weights.sum()
+
+    def errors_at(
+        self,
+        network: nn.Module,
+        transform: Transform,
+        rows: Tensor,
+        fraction: float,
+        generator: Generator,
+    ) -> Tensor:
+        """Return the error of each sample under a transform at a fraction of its limit."""
+        x = self.data.x[rows]
+        with full_precision(x):
+            view = apply_at_strength(transform, x, x.new_full((len(x),), fraction), generator)
+        return self.errors(self.outputs(network, view), rows)
+
+
+def _class_weights(data: LearnData, max_weight: float) -> Tensor:
+    """Return a weight per sample: the same total for each class, if none exceeds the largest."""
+    if not data.classes:
+        return data.x.new_ones(len(data.y))
+    counts = data.y.bincount(minlength=data.classes).clamp(min=1)
+    weights = (counts.max() / counts).clamp(max=max_weight)
+    return weights.to(data.x.dtype)[data.y]

@@ -1,0 +1,145 @@
+"""The reference: a network trained without transforms, and stopped before it memorizes."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augnet.learn.config import LearnConfig
+from augnet.learn.evaluate import Evaluator
+from augnet.learn.inputs import LearnData
+from augnet.training import Loop, Row, WeightAverage, descend
+from augnet.transforms.noise import permutation
+
+
+class Reference:
+    """Train a network on the fitted samples; keep its best state on the held-out samples.
+
+    What the best state predicts for the fitted samples are the targets of all branches. If labels
+    are wrong, a network learns the rule first and wrong labels later, so that its best state
+    corrects most of them.
+    """
+
+    def __init__(
+        self, data: LearnData, trunk: nn.Module, generator: Generator, config: LearnConfig
+    ) -> None:
+        self.data, self.trunk, self.generator, self.config = data, trunk, generator, config
+        self.evaluator = Evaluator(data, config.max_class_weight)
+        self.average = WeightAverage(trunk, config.reference_average)
+        self.best, self.best_loss, self.best_step = copy.deepcopy(trunk), float("inf"), 0
+        self.optimizer = torch.optim.AdamW(
+            trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
+        )
+        self.held_out = data.held_out[: config.max_held_out]
+        self.per_epoch = max(1, len(data.fitted) // config.batch_size)
+        steps = max(config.reference_steps, config.reference_epochs * self.per_epoch)
+        if config.epochs is not None:
+            steps = config.epochs * self.per_epoch
+        self.planned = steps
+        self.every = max(1, steps // config.evaluations)
+        self.loop = Loop(self._batches, self._step, steps=steps, schedule=self._schedule)
+        self.cut = False
+        """Whether the time was over before the network was trained."""
+
+    def fit(self, seconds: float | None = None) -> Iterator[Row]:
+        """Train from the current state; yield one row per epoch."""
+        self.trunk.train()
+        self.loop.seconds = seconds
+        for row in self.loop:
+            yield row
+        self.cut = self.loop.done < min(self.planned, self.config.min_steps)
+        self._finish()
+
+    def _finish(self) -> None:
+        """Measure the best state."""
+        evaluator, fitted = self.evaluator, self.data.fitted
+        self.network = self.best.eval().requires_grad_(False)
+        self.targets = self.data.y.clone()
+        output = evaluator.outputs(self.network, self.data.x[fitted])
+        self.targets[fitted] = output.argmax(1) if self.data.classes else output
+        output = evaluator.outputs(self.network, self.data.x[self.held_out])
+        self.errors = evaluator.errors(output, self.held_out)
+        self.error = evaluator.mean(self.errors, self.held_out).item()
+
+    @property
+    def tolerance(self) -> float:
+        """The error that a transform may add."""
+        config = self.config
+        resolved = config.resolution / len(self.held_out) ** 0.5
+        return max(config.tolerance, resolved, config.relative_tolerance * self.error)
+
+    @property
+    def doubt(self) -> str:
+        """Why no transform can be measured with this network, or nothing."""
+        if self.cut:
+            return "no time was left to train a network"
+        better = self.evaluator.chance - self.error
+        weights = self.evaluator.weights[self.held_out]
+        count = float(weights.sum().square() / weights.square().sum())
+        noise = (self.errors.var().item() / count) ** 0.5
+        if better < self.config.min_deviations * noise or better < self.config.min_better:
+            return "the network is not better than chance"
+        if better < self.config.min_tolerances * self.tolerance:
+            return "the network is hardly better than chance"
+        return ""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that changes in training, except the trunk and the generator."""
+        return {
+            "average": self.average.network.state_dict(),
+            "updates": self.average.updates,
+            "best": self.best.state_dict(),
+            "best_loss": self.best_loss,
+            "best_step": self.best_step,
+            "optimizer": self.optimizer.state_dict(),
+            "loop": self.loop.state_dict(),
+            "cut": self.cut,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where another reference with the same arguments was left."""
+        self.average.network.load_state_dict(state["average"])
+        self.average.updates = state["updates"]
+        self.best.load_state_dict(state["best"])
+        self.best_loss, self.best_step = state["best_loss"], state["best_step"]
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.loop.load_state_dict(state["loop"])
+        self.cut = state["cut"]
+        if self.loop.finished:
+            self._finish()
+
+    def _batches(self) -> list[Tensor]:
+        rows = self.data.fitted
+        order = rows[permutation(self.data.x, len(rows), self.generator)]
+        return list(order.split(self.config.batch_size)[: self.per_epoch])
+
+    def _schedule(self, progress: float) -> None:
+        warm = min(1.0, (self.loop.done + 1) / self.config.warm_up)
+        for group in self.optimizer.param_groups:
+            group["lr"] = warm * self.config.lr
+
+    def _step(self, rows: Tensor) -> dict[str, Tensor]:
+        output = self.trunk(self.data.x[rows])
+        losses = self.evaluator.losses(output, self.data.y[rows])
+        loss = self.evaluator.mean(losses, rows)
+        descend(self.optimizer, loss)
+        self.average.update(self.trunk)
+        done = self.loop.done + 1
+        if done % self.every == 0 or done == self.loop.steps:
+            self._keep_best(done)
+        return {"loss": loss.detach()}
+
+    def _keep_best(self, done: int) -> None:
+        network, rows = self.average.network, self.held_out
+        losses = self.evaluator.losses(
+            self.evaluator.outputs(network, self.data.x[rows]), self.data.y[rows]
+        )
+        loss = self.evaluator.mean(losses, rows).item()
+        if loss < self.best_loss * (1 - self.config.min_improvement):
+            self.best.load_state_dict(network.state_dict())
+            self.best_loss, self.best_step = loss, done
+        waited = done - self.best_step >= self.config.patience * self.planned
+        if waited or self.best_loss < self.config.perfect_loss:
+            self.loop.steps = done

@@ -1,0 +1,146 @@
+"""Measure all transforms: one reference, and one branch for each transform."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import torch
+
+from augnet.learn.branch import Branch
+from augnet.learn.config import LearnConfig
+from augnet.learn.decide import NO_TIME
+from augnet.learn.reference import Reference
+from augnet.learn.result import Invariance
+from augnet.training import Row
+from augnet.transforms import Transform
+
+REFERENCE_WORK = 0.15
+"""The reference is about this fraction of the work of a search, for the progress."""
+
+
+class Search:
+    """Train the reference, then measure each transform in its own branch."""
+
+    def __init__(
+        self, reference: Reference, transforms: Sequence[Transform], config: LearnConfig
+    ) -> None:
+        self.reference, self.transforms, self.config = reference, transforms, config
+        self.invariances: list[Invariance] = []
+        self.branch_steps = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all transforms are measured."""
+        return len(self.invariances) == len(self.transforms)
+
+    @property
+    def steps(self) -> int:
+        """The training steps of the reference and of all branches."""
+        return self.reference.loop.done + self.branch_steps
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        """The accuracy of the reference and of chance; for values, the error explained."""
+        return 1 - self.reference.error, 1 - self.reference.evaluator.chance
+
+    @property
+    def warnings(self) -> list[str]:
+        """What limits the result."""
+        found = [self.reference.doubt] if self.reference.doubt else []
+        late = [row.transform.name for row in self.invariances if row.reason == NO_TIME]
+        if late:
+            found.append(f"the budget was too short to measure {', '.join(late)}")
+        return found
+
+    def fit(self, seconds: float | None = None) -> Iterator[Row]:
+        """Continue from the current state; yield a row per epoch of the reference, per branch."""
+        end = None if seconds is None else time.monotonic() + seconds
+        share = self.config.search_fraction
+        loop = self.reference.loop
+        limit = None if seconds is None else self.config.reference_fraction * seconds
+        for row in self.reference.fit(limit):
+            done = share * REFERENCE_WORK * loop.progress
+            yield {"phase": "reference", **row, "done": done, "transforms": []}
+        left = self.transforms[len(self.invariances) :]
+        for row, steps in self._measure(left, end):
+            self.invariances.append(row)
+            self.branch_steps += steps
+            part = len(self.invariances) / len(self.transforms)
+            yield {
+                "phase": "transforms",
+                "epoch": len(loop.history) + len(self.invariances),
+                "loss": self.reference.best_loss,
+                "done": share * (REFERENCE_WORK + (1 - REFERENCE_WORK) * part),
+                "transforms": [
+                    {"name": row.transform.name, "strength": row.strength, "status": row.status}
+                ],
+            }
+
+    def _measure(
+        self, transforms: Sequence[Transform], end: float | None
+    ) -> Iterator[tuple[Invariance, int]]:
+        if self.config.jobs == 1 or len(transforms) < 2:
+            for transform in transforms:
+                yield measure(self.reference, transform, self.config, end)
+            return
+        context = torch.multiprocessing.get_context("spawn")
+        count = min(self.config.jobs, len(transforms))
+        with ProcessPoolExecutor(count, context) as pool:
+            jobs = [
+                pool.submit(measure, self.reference, transform, self.config, end, 1)
+                for transform in transforms
+            ]
+            yield from (job.result() for job in jobs)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that changes, except the trunk and the generator."""
+        return {
+            "reference": self.reference.state_dict(),
+            "invariances": to_plain(self.invariances),
+            "branch_steps": self.branch_steps,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where another search with the same arguments was left."""
+        self.reference.load_state_dict(state["reference"])
+        self.invariances = from_plain(state["invariances"], self.transforms)
+        self.branch_steps = state["branch_steps"]
+
+
+def measure(
+    reference: Reference,
+    transform: Transform,
+    config: LearnConfig,
+    end: float | None,
+    threads: int | None = None,
+) -> tuple[Invariance, int]:
+    """Measure one transform, until `end` on the clock; return also the steps that it took."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+    branch = Branch(reference, transform, config)
+    row = branch.measure(None if end is None else end - time.monotonic())
+    return row, branch.loop.done
+
+
+def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
+    """Return rows as plain values, in the order of the transforms."""
+    return [
+        (row.status, row.strength, row.interval, row.seeds_agreeing, row.cost, row.reason)
+        for row in rows
+    ]
+
+
+def from_plain(
+    rows: Iterable[tuple[Any, ...]], transforms: Sequence[Transform]
+) -> list[Invariance]:
+    """Build rows from plain values; there may be fewer than transforms."""
+    return [
+        Invariance(
+            transform, status, strength, interval,
+            seeds_agreeing=agreeing, cost=cost, reason=reason,
+        )
+        for transform, (status, strength, interval, agreeing, cost, reason) in zip(
+            transforms, rows, strict=False
+        )
+    ]  # fmt: skip
