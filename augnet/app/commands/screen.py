@@ -7,14 +7,22 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from augnet.data import DataError
+from augnet.learn.result import Invariance
 from augnet.model import Header, ModelError
 
 console = Console()
 stderr = Console(stderr=True)
 USER_ERRORS = (ValueError, TypeError)
 """Errors by which `augnet.learn` and other functions refuse their arguments."""
+STYLES = {
+    "bounded": "green",
+    "reached_limit": "green",
+    "not_invariant": "red",
+    "unclear": "yellow",
+}
 
 
 @contextmanager
@@ -38,21 +46,42 @@ def report_errors(*more: type[Exception], interrupted: str = "") -> Iterator[Non
 
 
 def show(header: Header) -> None:
-    """Print the invariances of a model, as a table, and its score."""
+    """Print warnings, the invariances of a model as a table, and its scores."""
     from augnet.app import wording
 
     rows = [record.build() for record in header.invariances]
-    seeds = ["seeds"] if any(row.seeds_agreeing[1] > 1 for row in rows) else []
-    table = Table("transform", "status", "strength", "90 % interval", *seeds)
-    for row in rows:
-        cells = [wording.status(row), wording.strength(row), wording.interval(row)]
-        table.add_row(row.transform.name, *cells, *([wording.agreement(row)] if seeds else []))
-    console.print(table)
+    for warning in header.measurement.warnings:
+        _say(Text.assemble(("warning: ", "bold yellow"), warning))
+    console.print(_table(rows, bool(header.classes)))
+    if rows:
+        _say(wording.headline(rows, bool(header.layers)))
+    if measured := wording.measured(header):
+        _say(measured)
     evaluation = header.evaluation
     if evaluation:
         name = "accuracy" if header.classes else "variance explained"
-        console.print(
-            f"{name} {evaluation['score']:.3f} on {evaluation['samples']} test samples; "
-            f"{evaluation['score_without_averaging']:.3f} without averaging",
-            highlight=False,
-        )
+        without = evaluation["score_without_averaging"]
+        more = f"; {without:.3f} without averaging" if header.layers else ""
+        _say(f"{name} {evaluation['score']:.3f} on {evaluation['samples']} test samples{more}")
+
+
+def _table(rows: list[Invariance], classes: bool) -> Table:
+    """Return the invariances as a table; what is unclear has a reason in place of a strength."""
+    from augnet.app import wording
+
+    seeds = ["seeds"] if any(row.seeds_agreeing[1] > 1 for row in rows) else []
+    cost = ["cost"] if any(row.cost is not None for row in rows) else []
+    table = Table("transform", "status", "strength", "90 % interval", *cost, *seeds)
+    table.columns[0].no_wrap = True
+    for row in rows:
+        reason = wording.reason(row)
+        status = f"{wording.status(row)}: {reason}" if reason else wording.status(row)
+        cells = [wording.strength(row), wording.interval(row)]
+        cells += [wording.cost(row, classes)] if cost else []
+        cells += [wording.agreement(row)] if seeds else []
+        table.add_row(row.transform.name, Text(status, STYLES[row.status]), *cells)
+    return table
+
+
+def _say(text: str | Text) -> None:
+    console.print(text, markup=False, highlight=False)
