@@ -91,16 +91,20 @@ def headline(rows: Sequence[Invariance], augmented: bool = True) -> str:
 
 
 def measured(header: Header) -> str:
-    """Write how well the network predicts with which ranges were measured; "" if unknown."""
-    measurement = header.measurement
-    if measurement.score is None:
+    """Write the held-out score of the network that measured, and chance; "" if unknown."""
+    score_, chance = header.measurement.score, header.measurement.chance
+    if score_ is None:
         return ""
-    name = "accuracy" if header.classes else "variance explained"
-    text = f"Ranges were measured with a network whose {name} on held-out samples is "
-    text += score(header, measurement.score)
-    if measurement.chance is None:
-        return f"{text}."
-    return f"{text}; a constant prediction has {score(header, measurement.chance)}."
+    text = score(header, score_)
+    if header.classes:
+        text = f"Measured at a held-out accuracy of {text}"
+    else:
+        text = f"Measured with {text} of the held-out variance explained"
+    return (
+        f"{text}."
+        if chance is None
+        else f"{text}; a constant prediction has {score(header, chance)}."
+    )
 
 
 def score(header: Header, value: float) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import signal
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from PIL import Image
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from augnet import AugNet, identity
 from augnet.__main__ import app
 from augnet.app import wording
 from augnet.app.evaluate import evaluate, score
@@ -316,6 +317,29 @@ def test_seeds_are_joined_and_shown(tmp_path):
         tuple(row["seeds_agreeing"]) for row in found
     ]
     assert "agree" in augnet("inspect", out).output
+
+
+def test_random_labels_end_in_a_model_without_augmentation(tmp_path, monkeypatch):
+    vectors(tmp_path / "d.npz")
+    with job(tmp_path).open() as made:
+        list(made)
+        found, reason = made.learner.result, "the network is not better than chance"
+        rows = [replace(row, status="unclear", reason=reason) for row in found.invariances]
+        net = AugNet(identity, found.net.trunk).eval()
+        result = replace(found, invariances=tuple(rows), net=net, score=0.5, chance=0.5)
+        monkeypatch.setattr(type(made.learner), "result", result)
+        made.finish()
+    out = tmp_path / "o"
+    summary = json.loads((out / "invariances.json").read_text())
+    assert {row["status"] for row in summary["invariances"]} == {"unclear"}
+    assert {row["strength"] for row in summary["invariances"]} == {None}
+    assert (summary["layers"], summary["measurement"]["score"]) == ([], 0.5)
+    shown = augnet("inspect", out)
+    assert shown.exit_code == 0, shown.output
+    assert f"Nothing can be concluded about any of 2 transforms: {reason}" in shown.stdout
+    assert load(out).net.augment is identity
+    for to in ("policy", "braindecode"):
+        assert augnet("export", out, "--to", to).exit_code == 0
 
 
 def test_what_pip_is_to_install_is_not_taken_for_markup(tmp_path, monkeypatch):

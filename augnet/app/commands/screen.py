@@ -46,13 +46,18 @@ def report_errors(*more: type[Exception], interrupted: str = "") -> Iterator[Non
 
 
 def show(header: Header) -> None:
-    """Print warnings, the invariances of a model as a table, and its scores."""
+    """Print warnings, the invariances of a model as tables, and its scores."""
     from augnet.app import wording
 
     rows = [record.build() for record in header.invariances]
     for warning in header.measurement.warnings:
         _say(Text.assemble(("warning: ", "bold yellow"), warning))
-    console.print(_table(rows, bool(header.classes)))
+    clear = [row for row in rows if row.status != "unclear"]
+    unclear = [row for row in rows if row.status == "unclear"]
+    if clear:
+        console.print(_table(clear, bool(header.classes)))
+    if unclear:
+        console.print(_unclear(unclear))
     if rows:
         _say(wording.headline(rows, bool(header.layers)))
     if measured := wording.measured(header):
@@ -66,22 +71,40 @@ def show(header: Header) -> None:
 
 
 def _table(rows: list[Invariance], classes: bool) -> Table:
-    """Return the invariances as a table; what is unclear has a reason in place of a strength."""
+    """Return the invariances that are clear as a table."""
     from augnet.app import wording
 
-    seeds = ["seeds"] if any(row.seeds_agreeing[1] > 1 for row in rows) else []
-    cost = ["cost"] if any(row.cost is not None for row in rows) else []
-    table = Table("transform", "status", "strength", "90 % interval", *cost, *seeds)
+    cost = any(row.cost is not None for row in rows)
+    seeds = any(row.seeds_agreeing[1] > 1 for row in rows)
+    more = [*(["cost"] if cost else []), *(["seeds"] if seeds else [])]
+    table = Table("transform", "status", "strength", "90 % interval", *more)
     table.columns[0].no_wrap = True
     for row in rows:
-        reason = wording.reason(row)
-        status = f"{wording.status(row)}: {reason}" if reason else wording.status(row)
         cells = [wording.strength(row), wording.interval(row)]
         cells += [wording.cost(row, classes)] if cost else []
         cells += [wording.agreement(row)] if seeds else []
-        table.add_row(row.transform.name, Text(status, STYLES[row.status]), *cells)
+        table.add_row(row.transform.name, _status(row), *cells)
     return table
 
 
+def _unclear(rows: list[Invariance]) -> Table:
+    """Return the invariances that are unclear as a table: reasons are long, and need its width."""
+    from augnet.app import wording
+
+    seeds = any(row.seeds_agreeing[1] > 1 for row in rows)
+    table = Table("transform", "status", *(["seeds"] if seeds else []))
+    table.columns[0].no_wrap = True
+    for row in rows:
+        status = _status(row).append(f": {wording.reason(row)}")
+        table.add_row(row.transform.name, status, *([wording.agreement(row)] if seeds else []))
+    return table
+
+
+def _status(row: Invariance) -> Text:
+    from augnet.app import wording
+
+    return Text(wording.status(row), STYLES[row.status])
+
+
 def _say(text: str | Text) -> None:
-    console.print(text, markup=False, highlight=False)
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
