@@ -92,19 +92,17 @@ def headline(rows: Sequence[Invariance], augmented: bool = True) -> str:
 
 def measured(header: Header) -> str:
     """Write the held-out score of the network that measured, and chance; "" if unknown."""
-    score_, chance = header.measurement.score, header.measurement.chance
-    if score_ is None:
+    found = header.measurement
+    if found.score is None:
         return ""
-    text = score(header, score_)
+    text = score(header, found.score)
     if header.classes:
         text = f"Measured at a held-out accuracy of {text}"
     else:
         text = f"Measured with {text} of the held-out variance explained"
-    return (
-        f"{text}."
-        if chance is None
-        else f"{text}; a constant prediction has {score(header, chance)}."
-    )
+    if found.chance is not None:
+        text += f"; a constant prediction has {score(header, found.chance)}"
+    return f"{text}."
 
 
 def score(header: Header, value: float) -> str:
