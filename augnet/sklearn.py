@@ -26,7 +26,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from augnet.data.input_spec import DIMENSIONS, InputSpec
 from augnet.learn import OPTIONS, LearnConfig, learn
 from augnet.learn.config import Trunk
+from augnet.learn.result import Invariance
 from augnet.model import Model, save
+from augnet.model.header import Measurement
 from augnet.transforms import TransformSpec
 
 __all__ = ["AugNetClassifier", "AugNetRegressor"]
@@ -95,18 +97,10 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             classes=classes,
             input_spec=spec,
             invariances=result.invariances,
+            measurement=Measurement.of(result),
         )
-        self.invariances_ = [
-            {
-                "transform": row.transform.name,
-                "status": row.status,
-                "strength": row.strength,
-                "unit": row.unit,
-                "low": row.interval[0],
-                "high": row.interval[1],
-            }
-            for row in result.invariances
-        ]
+        self.invariances_ = [_row(row) for row in self.model_.invariances]
+        self.measurement_ = self.model_.header.measurement.model_dump()
         self.history_ = result.history
 
     def _outputs(self, x: Any) -> torch.Tensor:
@@ -119,12 +113,29 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return save(self.model_, path)
 
 
+def _row(row: Invariance) -> dict[str, Any]:
+    """Return an invariance as a row of a table; what is unclear has no strength."""
+    clear = row.status != "unclear"
+    low, high = row.interval
+    return {
+        "transform": row.transform.name,
+        "status": row.status,
+        "strength": row.strength if clear else None,
+        "unit": row.unit,
+        "low": low if clear else None,
+        "high": high if clear else None,
+        "cost": row.cost,
+        "reason": row.reason,
+    }
+
+
 class AugNetClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """Learn classes, and which transforms preserve them.
 
     The arguments are the options of `augnet.learn`; numbers are centered and scaled per column or
     channel, images are scaled to [0, 1]. After `fit`, `invariances_` has a row per transform, which
-    `pandas.DataFrame` accepts, and `model_` the model.
+    `pandas.DataFrame` accepts; `measurement_` has the score and the chance of the network that
+    measured them, its training steps and warnings; `model_` is the model.
     """
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803

@@ -12,8 +12,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from augnet.learn import OPTIONS
+from augnet.learn.result import Invariance
 from augnet.model import load
-from augnet.sklearn import AugNetClassifier, AugNetRegressor
+from augnet.sklearn import AugNetClassifier, AugNetRegressor, _row
+from augnet.transforms import SignFlip
 
 
 def blobs(size=48):
@@ -52,11 +54,22 @@ def test_it_learns_and_reports_invariances(fitted, tmp_path):
         "unit",
         "low",
         "high",
+        "cost",
+        "reason",
     }
+    assert set(fitted.measurement_) == {"score", "chance", "steps", "warnings"}
     again = load(fitted.save(tmp_path / "m"))
     assert again.header.classes == ("no", "yes")
     copied = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(copied.predict_proba(x), fitted.predict_proba(x))
+
+
+def test_rows_that_are_unclear_have_a_reason_and_no_strength():
+    row = _row(Invariance(SignFlip(), "unclear", 0.0, (0.0, 0.5), reason="no time"))
+    assert row == {
+        "transform": "sign_flip", "status": "unclear", "strength": None, "unit": "probability",
+        "low": None, "high": None, "cost": None, "reason": "no time",
+    }  # fmt: skip
 
 
 def test_it_is_cloned_piped_and_searched():

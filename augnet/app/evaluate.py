@@ -30,7 +30,7 @@ class Evaluation:
     confusion: Tensor | None
     """(K, K), a row per true class; None for regression."""
     invariances: dict[str, tuple[Summary, Summary]]
-    """Per transform that is not `not_invariant`: of the averaged model, and of the trunk alone."""
+    """Per transform that is kept: of the averaged model, and of the trunk alone."""
 
     @property
     def values(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def evaluate(model: Model, x: Tensor, y: Tensor, seed: int = 0) -> Evaluation:
         confusion = pairs.bincount(minlength=classes**2).reshape(classes, classes)
         chance = y.bincount().max().item() / len(y)
     some = model.prepare(x[:MAX_SAMPLES])
-    kept = [row for row in model.invariances if row.status != "not_invariant" and len(some) > 1]
+    kept = [row for row in model.invariances if row.kept and len(some) > 1]
     both = [(f, _outputs(f, some, seed)) for f in (net, net.trunk)] if kept else []
     scores = {}
     for row in kept:

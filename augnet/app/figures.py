@@ -1,5 +1,6 @@
 """Draw samples at the edges of each range, the confusion of classes, and learning curves."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Generator, Tensor
 
-from augnet.app.style import SOFT, WIDTH, canvas, color, legend, tidy
+from augnet.app.style import COLORS, SOFT, WIDTH, canvas, color, legend, tidy
 from augnet.app.wording import with_unit
 from augnet.data import InputSpec
 from augnet.learn.result import Invariance
@@ -24,6 +25,8 @@ DRAWS = 8
 MAX_POINTS = 400
 """Points of a trace."""
 UNCHANGED = "unchanged"
+PHASES = {"ranges": "one transform at a time", "net": "all transforms together"}
+"""What is trained in a phase; others are shown by their names."""
 
 
 def edges(row: Invariance, x: Tensor, spec: InputSpec, seed: int = 0) -> Figure | None:
@@ -137,30 +140,35 @@ def curves(history: Sequence[Row], rows: Sequence[Invariance]) -> Figure:
     figure = canvas(4.2)
     axes = figure.subplots(2, sharex=True)
     for number, phase in enumerate(dict.fromkeys(row["phase"] for row in history)):
-        rows_of_phase = [row for row in history if row["phase"] == phase]
-        epochs = [row["epoch"] for row in rows_of_phase]
-        losses = [row["loss"] for row in rows_of_phase]
-        label = f"loss, {'one transform at a time' if number == 0 else 'all transforms together'}"
-        axes[0].plot(epochs, losses, lw=1.6, color=color(number), label=label)
+        points = [(row["epoch"], row["loss"]) for row in history if row["phase"] == phase]
+        label = f"loss, {PHASES.get(phase, phase)}"
+        axes[0].plot(*zip(*points, strict=True), lw=1.6, color=color(number), label=label)
     axes[0].set_ylabel("loss")
-    search = [row for row in history if row["phase"] == history[0]["phase"]]
+    ranges = _ranges(history)
     for number, each in enumerate(rows):
-        if isinstance(each.transform, Bernoulli):
+        points = [(epoch, _fraction(each, end)) for epoch, end in ranges[each.transform.name]]
+        if isinstance(each.transform, Bernoulli) or not points:
             continue
-        strengths = [
-            state["strength"]
-            for row in search
-            for state in row["transforms"]
-            if state["name"] == each.transform.name
-        ]
-        values = [_fraction(each, strength) for strength in strengths]
-        axes[1].plot([row["epoch"] for row in search], values, lw=1.4, color=color(number),
-                     ls="-" if number < 12 else "--", label=each.transform.name)  # fmt: skip
+        unclear = each.status == "unclear"
+        style = ":" if unclear else "-" if number < len(COLORS) else "--"
+        label = f"{each.transform.name} (unclear)" if unclear else each.transform.name
+        axes[1].plot(*zip(*points, strict=True), lw=1.4, color=color(number), ls=style, label=label)
     axes[1].set(ylabel="range, as a fraction\nof the limit", xlabel="epoch", ylim=(0, 1.05))
     for axis in axes:
         tidy(axis)
     legend(figure, *axes)
     return figure
+
+
+def _ranges(history: Sequence[Row]) -> dict[str, list[tuple[int, float]]]:
+    """Return epochs and strengths of each transform, in the first phase that has ranges."""
+    ranges = defaultdict(list)
+    with_states = [row for row in history if row["transforms"]]
+    for row in with_states:
+        if row["phase"] == with_states[0]["phase"]:
+            for state in row["transforms"]:
+                ranges[state["name"]].append((row["epoch"], state["strength"]))
+    return ranges
 
 
 def _fraction(row: Invariance, strength: Any) -> float:

@@ -20,7 +20,7 @@ from augnet.learn import Learner
 from augnet.learn.config import parse_budget
 from augnet.learn.result import Invariance
 from augnet.model import Model, to_bytes
-from augnet.model.header import SCHEMA, InvarianceRecord
+from augnet.model.header import SCHEMA, InvarianceRecord, Measurement
 from augnet.training import (
     DirectoryError,
     ResumableDirectory,
@@ -99,6 +99,7 @@ class Job:
             "classes": test.classes,
             "input_spec": self.input_spec,
             "invariances": result.invariances,
+            "measurement": Measurement.of(result),
             "settings": self.directory.settings,
         }
         shape = self.input_spec.shape
@@ -159,6 +160,7 @@ def _summary(model: Model, evaluation: Evaluation, split: Split) -> dict[str, An
         "schema": SCHEMA,
         "augnet": augnet.__version__,
         "invariances": [_invariance(row) for row in model.invariances],
+        "measurement": model.header.measurement.model_dump(mode="json"),
         "layers": str(model.net.augment).splitlines() if model.header.layers else [],
         "training_samples": len(split.train),
         "evaluation": evaluation.values,
@@ -167,5 +169,8 @@ def _summary(model: Model, evaluation: Evaluation, split: Split) -> dict[str, An
 
 
 def _invariance(row: Invariance) -> dict[str, Any]:
+    """Return an invariance for programs; what is unclear has no strength."""
     record = InvarianceRecord.of(row).model_dump(mode="json")
+    if row.status == "unclear":
+        record |= {"strength": None, "interval": None}
     return {"name": row.transform.name, "unit": row.unit, "text": str(row)} | record

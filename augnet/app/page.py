@@ -25,8 +25,11 @@ def page(
     return render(
         "app/page.html",
         title=settings.data.rstrip("/").rpartition("/")[2],
-        headline=wording.headline(rows),
+        headline=wording.headline(rows, bool(model.header.layers)),
+        warnings=model.header.measurement.warnings,
+        measured=wording.measured(model.header),
         rows=[(row, _in_model(model, row)) for row in rows],
+        costs=any(row.cost is not None for row in rows),
         seeds=settings.learn.seeds,
         wording=wording,
         model=model,
@@ -61,7 +64,7 @@ def _range_figures(model: Model, split: Split) -> list[Drawn]:
     some = model.prepare(figures.one_of_each(test.x, test.y))
     drawn = []
     for row in model.invariances:
-        if row.status == "not_invariant":
+        if not row.kept:
             continue
         figure = figures.edges(row, some, model.header.input_spec)
         if figure is not None:
@@ -78,9 +81,10 @@ def _score_figures(model: Model, evaluation: Evaluation, history: Sequence[Row])
         if figure is not None:
             caption = f"Predictions for {evaluation.count} test samples."
             drawn.append(Drawn("confusion", "Confusion of classes", caption, figure))
-    caption = (
-        "Top: the loss. Bottom: the range of each transform, which grows until the error rises."
-    )
-    curves = figures.curves(history, model.invariances)
-    drawn.append(Drawn("curves", "Training", caption, curves))
+    if history:
+        caption = "Top: the loss. Bottom: the range of each transform in the course of training."
+        if any(row.status == "unclear" for row in model.invariances):
+            caption += " Dotted: unclear."
+        curves = figures.curves(history, model.invariances)
+        drawn.append(Drawn("curves", "Training", caption, curves))
     return drawn

@@ -1,9 +1,13 @@
 """Write invariances as plain text, with units."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from augnet.learn.result import Invariance
+from augnet.model import Header
 from augnet.transforms import Bernoulli, Multiplicative
+
+NO_REASON = "the data, the network or the budget cannot tell"
 
 
 def with_unit(row: Invariance, value: float) -> str:
@@ -16,9 +20,14 @@ def status(row: Invariance) -> str:
     return row.status.replace("_", " ")
 
 
+def reason(row: Invariance) -> str:
+    """Write why a transform is unclear; "" if it is not."""
+    return (row.reason or NO_REASON) if row.status == "unclear" else ""
+
+
 def strength(row: Invariance) -> str:
     """Write how far a transform may go: `±27°`, `up to 0.2 std`, `probability 0.5`."""
-    if row.status == "not_invariant":
+    if not row.kept:
         return "–"
     if row.unit == "probability":
         return f"probability {row.strength:.2g}"
@@ -30,11 +39,23 @@ def strength(row: Invariance) -> str:
 def interval(row: Invariance) -> str:
     """Write the interval of the strength."""
     low, high = row.interval
-    if isinstance(row.transform, Bernoulli):
-        return "samples disagree" if low != high else "–"
-    if row.status == "not_invariant" or low == high:
+    if not row.kept or isinstance(row.transform, Bernoulli) or low == high:
         return "–"
     return f"{low:.3g} to {with_unit(row, high)}"
+
+
+def cost(row: Invariance, classes: bool) -> str:
+    """Write the error that a transform adds: `adds 0.4 points`, `−0.2 points`.
+
+    That of values is a fraction of their spread.
+    """
+    if row.cost is None or row.status == "unclear":
+        return "–"
+    unit = "points" if classes else "% of the spread"
+    value = round(100 * row.cost, 1)
+    if value == 0:
+        return f"0 {unit}"
+    return f"adds {value:.1f} {unit}" if value > 0 else f"−{-value:.1f} {unit}"
 
 
 def agreement(row: Invariance) -> str:
@@ -43,16 +64,68 @@ def agreement(row: Invariance) -> str:
     return "all agree" if same == seeds else f"{same} of {seeds} agree"
 
 
-def headline(rows: Sequence[Invariance]) -> str:
-    """Write in one or two sentences which transforms keep the label, and which do not."""
-    others = [row.transform.name for row in rows if row.status == "not_invariant"]
-    if len(others) == len(rows):
-        return f"The label is invariant to none of {len(rows)} transforms."
-    kept = f"The label is invariant to {len(rows) - len(others)} of {len(rows)} transforms"
-    if not others:
-        return f"{kept}, each within its range."
-    return f"{kept}, each within its range. It is not invariant to {_listed(others)}."
+def headline(rows: Sequence[Invariance], augmented: bool = True) -> str:
+    """Write how many transforms keep the label, how many do not, and how many are unclear.
+
+    `augmented` says whether the model has an augmentation.
+    """
+    unclear = [row for row in rows if row.status == "unclear"]
+    others = [row for row in rows if row.status == "not_invariant"]
+    kept = len(rows) - len(unclear) - len(others)
+    if len(unclear) == len(rows):
+        sentences = [f"Nothing can be concluded about {_counted(rows)}: {_reasons(rows)}."]
+    elif kept:
+        sentences = [f"The label is invariant to {kept} of {_number(rows)}, each within its range."]
+    elif unclear:
+        sentences = [f"The label is not known to be invariant to any of {_number(rows)}."]
+    else:
+        sentences = [f"The label is invariant to none of {_number(rows)}."]
+    if 0 < len(others) < len(rows):
+        sentences.append(f"It is not invariant to {len(others)}: {_names(others)}.")
+    if 0 < len(unclear) < len(rows):
+        verb = "is" if len(unclear) == 1 else "are"
+        sentences.append(f"{len(unclear)} {verb} unclear: {_names(unclear)}.")
+    if not augmented:
+        sentences.append("The model has no augmentation.")
+    return " ".join(sentences)
 
 
-def _listed(names: list[str]) -> str:
+def measured(header: Header) -> str:
+    """Write the held-out score of the network that measured, and chance; "" if unknown."""
+    found = header.measurement
+    if found.score is None:
+        return ""
+    text = score(header, found.score)
+    if header.classes:
+        text = f"Measured at a held-out accuracy of {text}"
+    else:
+        text = f"Measured with {text} of the held-out variance explained"
+    if found.chance is not None:
+        text += f"; a constant prediction has {score(header, found.chance)}"
+    return f"{text}."
+
+
+def score(header: Header, value: float) -> str:
+    """Write an accuracy as `91.2 %`, or a fraction of the variance as `0.912`."""
+    return f"{100 * value:.1f} %" if header.classes else f"{value + 0.0:.3f}"
+
+
+def _number(rows: Sequence[Invariance]) -> str:
+    return f"{len(rows)} transform{'' if len(rows) == 1 else 's'}"
+
+
+def _counted(rows: Sequence[Invariance]) -> str:
+    return rows[0].transform.name if len(rows) == 1 else f"any of {_number(rows)}"
+
+
+def _reasons(rows: Sequence[Invariance]) -> str:
+    """Write the reasons of unclear rows, the most frequent first, and how often if they differ."""
+    counts = Counter(row.reason or NO_REASON for row in rows).most_common()
+    if len(counts) == 1:
+        return counts[0][0]
+    return "; ".join(f"{text} ({count})" for text, count in counts)
+
+
+def _names(rows: Sequence[Invariance]) -> str:
+    names = [row.transform.name for row in rows]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -39,6 +39,11 @@ class Invariance:
         return self.status in ("bounded", "reached_limit")
 
     @property
+    def includes_zero(self) -> bool:
+        """Whether the interval includes the strength at which the transform changes nothing."""
+        return self.interval[0] <= float(self.transform.strength(0.0))
+
+    @property
     def unit(self) -> str:
         """The unit of `strength` and `interval`."""
         return self.transform.unit
@@ -54,6 +59,8 @@ class Invariance:
         text = f"{self.transform.name}: {self.status.replace('_', ' ')}"
         if self.kept:
             text += f", {self._describe_strength()}"
+        if self.cost is not None and self.status != "unclear":
+            text += f", error {_signed(self.cost)}"
         if self.reason:
             text += f", {self.reason}"
         if self.weight is not None:
@@ -65,10 +72,11 @@ class Invariance:
         if isinstance(self.transform, Bernoulli):
             return f"with probability {self.strength:.2f}"
         low, high = (f"{end:.3g}" for end in self.interval)
+        interval = "the interval includes 0" if self.includes_zero else f"{low} to {high}"
         if self.unit == "probability":
-            return f"probability {self.strength:.2f} ({low} to {high})"
+            return f"probability {self.strength:.2f} ({interval})"
         prefix = self.transform.prefix or "up to "
-        return f"{prefix}{self.strength:.3g} {self.unit} ({low} to {high})"
+        return f"{prefix}{self.strength:.3g} {self.unit} ({interval})"
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,13 @@ class InvarianceResult:
     """What limits the result, such as a budget that was too short."""
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.invariances))
+        lines = [f"warning: {text}" for text in self.warnings]
+        lines += map(str, self.invariances)
+        if self.score is not None:
+            name = "variance explained" if self.net.meaning == "values" else "accuracy"
+            chance = "" if self.chance is None else f", chance {self.chance:.3f}"
+            lines.append(f"held-out {name} {self.score:.3f}{chance}")
+        return "\n".join(lines)
 
     def __getitem__(self, name: str) -> Invariance:
         """Return the invariance of a transform by its name."""
@@ -98,3 +112,8 @@ class InvarianceResult:
         raise KeyError(
             f"{name!r}; transforms are {', '.join(r.transform.name for r in self.invariances)}"
         )
+
+
+def _signed(value: float) -> str:
+    """Write a number with its sign; what rounds to zero is positive."""
+    return f"{round(value, 3) + 0.0:+.3f}"

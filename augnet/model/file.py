@@ -11,7 +11,7 @@ from safetensors.torch import save as serialize
 from torch import Tensor
 
 import augnet
-from augnet.model.header import SCHEMA, Header
+from augnet.model.header import OLDEST, SCHEMA, Header
 
 KEY = "augnet"
 
@@ -23,7 +23,8 @@ class ModelError(ValueError):
 def to_bytes(header: Header, tensors: dict[str, Tensor]) -> bytes:
     """Return the content of a model file."""
     plain = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
-    metadata = {KEY: header.model_dump_json(), "format": "pt"}
+    current = header.model_copy(update={"schema_version": SCHEMA})  # the file read may be older
+    metadata = {KEY: current.model_dump_json(), "format": "pt"}
     return serialize(plain, metadata)
 
 
@@ -64,12 +65,12 @@ def _header(path: Path, text: str | None) -> Header:
         schema = found["schema_version"]
     except (ValueError, TypeError, KeyError):
         raise ModelError(f"{path} is damaged: its header has no schema_version") from None
-    if schema != SCHEMA:
-        older = isinstance(schema, int) and schema < SCHEMA
+    if schema not in range(OLDEST, SCHEMA + 1):
+        older = isinstance(schema, int) and schema < OLDEST
         raise ModelError(
             f"{path} was made by {'an older' if older else 'a newer'} version of augnet "
-            f"({found.get('augnet')}), schema {schema}; augnet {augnet.__version__} reads schema "
-            f"{SCHEMA}: {'run augnet learn again' if older else 'upgrade augnet'}"
+            f"({found.get('augnet')}), schema {schema}; augnet {augnet.__version__} reads schemas "
+            f"{OLDEST} to {SCHEMA}: {'run augnet learn again' if older else 'upgrade augnet'}"
         )
     try:
         return Header(**found)

@@ -1,6 +1,6 @@
 """The header of a model file, in JSON: everything but the tensors."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -9,11 +9,13 @@ import augnet
 from augnet.data.input_spec import Finite, InputSpec, Size
 from augnet.layers import AugmentationLayer, AugmentationModule, identity
 from augnet.layers.layer import Mixing
-from augnet.learn.result import Invariance, Status
-from augnet.transforms import Transform, build_transforms
+from augnet.learn.result import Invariance, InvarianceResult, Status
+from augnet.transforms import Bernoulli, Transform, build_transforms
 
-SCHEMA = 2
-"""The version of the format. Files of other versions are refused."""
+SCHEMA = 3
+"""The version of the format."""
+OLDEST = 2
+"""The oldest version that is read: its files lack optional fields only."""
 
 
 class StrictModel(BaseModel):
@@ -60,6 +62,10 @@ class InvarianceRecord(StrictModel):
     weight: Finite | None = None
     seeds_agreeing: tuple[int, int] = (1, 1)
     """How many seeds have this status, of how many."""
+    cost: Finite | None = None
+    """The error that the transform adds at `strength`, on held-out samples."""
+    reason: str = ""
+    """Why the status is `unclear`."""
 
     @classmethod
     def of(cls, row: Invariance) -> "InvarianceRecord":
@@ -71,13 +77,45 @@ class InvarianceRecord(StrictModel):
             interval=row.interval,
             weight=row.weight,
             seeds_agreeing=row.seeds_agreeing,
+            cost=row.cost,
+            reason=row.reason,
         )
 
     def build(self) -> Invariance:
-        """Build the invariance."""
+        """Build the invariance.
+
+        Files of schema 2 may keep a transform whose interval includes 0: it is unclear now.
+        """
         (transform,) = build_transforms(self.transform)
-        return Invariance(
-            transform, self.status, self.strength, self.interval, self.weight, self.seeds_agreeing
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        row = Invariance(**given | {"transform": transform})
+        if not (row.kept and row.includes_zero):
+            return row
+        bernoulli = isinstance(transform, Bernoulli)
+        reason = "samples disagree" if bernoulli else "the interval includes 0"
+        return replace(row, status="unclear", reason=reason)
+
+
+class Measurement(StrictModel):
+    """How well the network predicted with which the invariances were measured."""
+
+    score: Finite | None = None
+    """Accuracy on held-out samples without any transform; for values, the variance explained."""
+    chance: Finite | None = None
+    """The score of a constant prediction."""
+    steps: int = 0
+    """Training steps of all networks together."""
+    warnings: tuple[str, ...] = ()
+    """What limits the result, such as a budget that was too short."""
+
+    @classmethod
+    def of(cls, result: InvarianceResult) -> "Measurement":
+        """Return the measurement of a result."""
+        return cls(
+            score=result.score,
+            chance=result.chance,
+            steps=result.steps,
+            warnings=result.warnings,
         )
 
 
@@ -106,6 +144,7 @@ class Header(StrictModel):
     net: Net
     input_spec: InputSpec | None = None
     invariances: tuple[InvarianceRecord, ...] = ()
+    measurement: Measurement = Measurement()
     settings: dict[str, JsonValue] = {}
     """The settings of the command that made the model."""
     evaluation: dict[str, JsonValue] = {}

@@ -12,10 +12,10 @@ from torch import Generator, nn
 from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule, AugNet, identity
 from augnet.data import InputSpec
 from augnet.learn.inputs import Scaled
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, InvarianceResult
 from augnet.model import Model, ModelError, load, read_header, save
-from augnet.model.header import to_spec
-from augnet.transforms import Rotate, SignFlip, build_transforms
+from augnet.model.header import SCHEMA, Measurement, to_spec
+from augnet.transforms import Rotate, Scale, SignFlip, TranslateX, build_transforms
 from augnet.trunks.small import default_trunk
 
 
@@ -94,6 +94,49 @@ def test_a_trunk_of_ones_own_is_given_not_imported(tmp_path):
     again = load(path, Own((4,), 2))
     x = torch.randn(3, 4)
     assert again.outputs(x).equal(model.outputs(x))
+
+
+def test_costs_reasons_and_the_measurement_survive(tmp_path):
+    rows = (
+        Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0), cost=-0.002),
+        Invariance(SignFlip(), "unclear", 0.0, (0.0, 0.5), reason="no time"),
+    )
+    measurement = Measurement(score=0.9, chance=0.5, steps=70, warnings=("the budget was cut",))
+    model = made(Rotate(90.0), invariances=rows, measurement=measurement)
+    again = load(save(model, tmp_path / "m"))
+    assert again.invariances == rows
+    assert again.header.measurement == measurement
+    result = InvarianceResult(rows, model.net, [], 0.9, 0.5, 70, ("the budget was cut",))
+    assert Measurement.of(result) == measurement
+
+
+def as_schema_2(header, tensors):
+    header["schema_version"] = 2
+    del header["measurement"]
+    for row in header["invariances"]:
+        del row["cost"], row["reason"]
+
+
+def test_files_of_schema_2_are_read(tmp_path):
+    rows = (
+        Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0)),
+        Invariance(TranslateX(), "bounded", 0.1, (0.0, 0.2)),
+        Invariance(Scale(2.0), "bounded", 1.2, (1.0, 1.4)),
+        Invariance(SignFlip(), "reached_limit", 0.5, (0.0, 0.5)),
+    )
+    path = save(made(Rotate(90.0), invariances=rows), tmp_path / "m")
+    rewritten(path, as_schema_2)
+    model = load(path)
+    assert model.header.schema_version == 2
+    assert model.header.measurement == Measurement()
+    turn, *others = model.invariances
+    assert turn == rows[0]
+    assert [(row.status, row.reason) for row in others] == [
+        ("unclear", "the interval includes 0"),
+        ("unclear", "the interval includes 0"),
+        ("unclear", "samples disagree"),
+    ]
+    assert read_header(save(model, tmp_path / "again")).schema_version == SCHEMA
 
 
 def newer(header, tensors):

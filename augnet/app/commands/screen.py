@@ -7,14 +7,22 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from augnet.data import DataError
+from augnet.learn.result import Invariance
 from augnet.model import Header, ModelError
 
 console = Console()
 stderr = Console(stderr=True)
 USER_ERRORS = (ValueError, TypeError)
 """Errors by which `augnet.learn` and other functions refuse their arguments."""
+STYLES = {
+    "bounded": "green",
+    "reached_limit": "green",
+    "not_invariant": "red",
+    "unclear": "yellow",
+}
 
 
 @contextmanager
@@ -38,21 +46,65 @@ def report_errors(*more: type[Exception], interrupted: str = "") -> Iterator[Non
 
 
 def show(header: Header) -> None:
-    """Print the invariances of a model, as a table, and its score."""
+    """Print warnings, the invariances of a model as tables, and its scores."""
     from augnet.app import wording
 
     rows = [record.build() for record in header.invariances]
-    seeds = ["seeds"] if any(row.seeds_agreeing[1] > 1 for row in rows) else []
-    table = Table("transform", "status", "strength", "90 % interval", *seeds)
-    for row in rows:
-        cells = [wording.status(row), wording.strength(row), wording.interval(row)]
-        table.add_row(row.transform.name, *cells, *([wording.agreement(row)] if seeds else []))
-    console.print(table)
+    for warning in header.measurement.warnings:
+        _say(Text.assemble(("warning: ", "bold yellow"), warning))
+    clear = [row for row in rows if row.status != "unclear"]
+    unclear = [row for row in rows if row.status == "unclear"]
+    if clear:
+        console.print(_table(clear, bool(header.classes)))
+    if unclear:
+        console.print(_unclear(unclear))
+    if rows:
+        _say(wording.headline(rows, bool(header.layers)))
+    if measured := wording.measured(header):
+        _say(measured)
     evaluation = header.evaluation
     if evaluation:
         name = "accuracy" if header.classes else "variance explained"
-        console.print(
-            f"{name} {evaluation['score']:.3f} on {evaluation['samples']} test samples; "
-            f"{evaluation['score_without_averaging']:.3f} without averaging",
-            highlight=False,
-        )
+        without = evaluation["score_without_averaging"]
+        more = f"; {without:.3f} without averaging" if header.layers else ""
+        _say(f"{name} {evaluation['score']:.3f} on {evaluation['samples']} test samples{more}")
+
+
+def _table(rows: list[Invariance], classes: bool) -> Table:
+    """Return the invariances that are clear as a table."""
+    from augnet.app import wording
+
+    cost = any(row.cost is not None for row in rows)
+    seeds = any(row.seeds_agreeing[1] > 1 for row in rows)
+    more = [*(["cost"] if cost else []), *(["seeds"] if seeds else [])]
+    table = Table("transform", "status", "strength", "90 % interval", *more)
+    table.columns[0].no_wrap = True
+    for row in rows:
+        cells = [wording.strength(row), wording.interval(row)]
+        cells += [wording.cost(row, classes)] if cost else []
+        cells += [wording.agreement(row)] if seeds else []
+        table.add_row(row.transform.name, _status(row), *cells)
+    return table
+
+
+def _unclear(rows: list[Invariance]) -> Table:
+    """Return the invariances that are unclear as a table: reasons are long, and need its width."""
+    from augnet.app import wording
+
+    seeds = any(row.seeds_agreeing[1] > 1 for row in rows)
+    table = Table("transform", "status", *(["seeds"] if seeds else []))
+    table.columns[0].no_wrap = True
+    for row in rows:
+        status = _status(row).append(f": {wording.reason(row)}")
+        table.add_row(row.transform.name, status, *([wording.agreement(row)] if seeds else []))
+    return table
+
+
+def _status(row: Invariance) -> Text:
+    from augnet.app import wording
+
+    return Text(wording.status(row), STYLES[row.status])
+
+
+def _say(text: str | Text) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

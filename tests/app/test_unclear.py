@@ -1,0 +1,234 @@
+"""What is unclear is shown as such, with its reason: on the screen, on the page and in files."""
+
+import io
+import re
+
+import pytest
+import torch
+from rich.console import Console
+
+from augnet import AugmentationLayer, AugmentationModule, AugNet, identity
+from augnet.app import figures, job, wording
+from augnet.app.commands import screen
+from augnet.app.evaluate import evaluate
+from augnet.app.page import page
+from augnet.app.settings import Settings
+from augnet.data import Collection, InputSpec, Split
+from augnet.learn.inputs import Scaled
+from augnet.learn.result import Invariance, InvarianceResult
+from augnet.model import Model
+from augnet.model.header import Measurement
+from augnet.transforms import Contrast, HorizontalFlip, Invert, Rotate, Scale, TranslateX
+from augnet.trunks.small import default_trunk
+
+CHANCE = "the network is not better than chance"
+SPAN = "the interval spans most of the search range, from 4° to 171°: more samples would narrow it"
+ALL = (
+    Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0), cost=0.004),
+    Invariance(HorizontalFlip(), "reached_limit", 0.5, (0.5, 0.5), cost=-0.002),
+    Invariance(Invert(), "not_invariant", 0.0, (0.0, 0.0), cost=0.31),
+    Invariance(TranslateX(), "unclear", 0.0, (0.0, 0.2), cost=0.05, reason=SPAN),
+    Invariance(Scale(), "unclear", 0.0, (0.0, 0.0), reason="no time"),
+)
+RANDOM = tuple(
+    Invariance(transform, "unclear", 0.0, (0.0, 0.0), reason=CHANCE)
+    for transform in (Rotate(90.0), HorizontalFlip(), Contrast())
+)
+WARNINGS = ("the budget was cut: 3 of 9 transforms were not measured", "classes are <1:10>")
+
+
+def model_of(rows, values=False, **measurement):
+    """Return a model with these invariances, whose augmentation has the kept ones."""
+    torch.manual_seed(0)
+    layers = [AugmentationLayer(row.transform, magnitude=row.magnitude) for row in rows if row.kept]
+    trunk = default_trunk((1, 12, 12), 1 if values else 3)
+    if values:
+        trunk = Scaled(trunk, torch.zeros(()), torch.ones(()))
+    augment = AugmentationModule(*layers) if layers else identity
+    net = AugNet(augment, trunk, "values" if values else "logits", copies=3).eval()
+    return Model.of(
+        net,
+        (1, 12, 12),
+        classes=() if values else ("cat", "dog", "bird"),
+        input_spec=InputSpec(kind="images", shape=(1, 12, 12)),
+        invariances=rows,
+        measurement=Measurement(**measurement),
+    )
+
+
+def split_of(values=False):
+    x = torch.rand(30, 1, 12, 12, generator=torch.Generator().manual_seed(0))
+    y = torch.arange(30) % 3
+    spec = InputSpec(kind="images", shape=(1, 12, 12))
+    names = tuple(map(str, range(30)))
+    if values:
+        some = Collection(x, y.float(), (), names, spec)
+    else:
+        some = Collection(x, y, ("cat", "dog", "bird"), names, spec)
+    return Split(some, some)
+
+
+def history_of(rows):
+    states = [{"name": row.transform.name, "strength": row.strength} for row in rows]
+    start = {"phase": "base", "transforms": []}
+    row = {"phase": "ranges", "transforms": states}
+    return [each | {"epoch": n, "loss": 1.0 / n} for n, each in enumerate((start, row, row), 1)]
+
+
+def page_of(model, split):
+    evaluation = evaluate(model, split.test.x, split.test.y)
+    return page(model, Settings.of("d"), evaluation, split, history_of(model.invariances))
+
+
+def text_of(html):
+    """Return what a reader sees, without figures."""
+    visible = re.sub(r"<(style|svg).*?</\1>", "", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", visible).split())
+
+
+def shown(model, monkeypatch, width=200):
+    file = io.StringIO()
+    monkeypatch.setattr(screen, "console", Console(file=file, width=width))
+    screen.show(model.header)
+    return file.getvalue()
+
+
+def test_the_headline_counts_kept_not_invariant_and_unclear_ones():
+    turn, flip, invert, shift, scale = ALL
+    assert wording.headline(ALL) == (
+        "The label is invariant to 2 of 5 transforms, each within its range. "
+        "It is not invariant to 1: invert. 2 are unclear: translate_x and scale."
+    )
+    assert wording.headline((turn, flip)) == (
+        "The label is invariant to 2 of 2 transforms, each within its range."
+    )
+    assert wording.headline((invert,), augmented=False) == (
+        "The label is invariant to none of 1 transform. The model has no augmentation."
+    )
+    assert wording.headline((invert, shift)) == (
+        "The label is not known to be invariant to any of 2 transforms. "
+        "It is not invariant to 1: invert. 1 is unclear: translate_x."
+    )
+    assert wording.headline(RANDOM, augmented=False) == (
+        f"Nothing can be concluded about any of 3 transforms: {CHANCE}. "
+        "The model has no augmentation."
+    )
+    assert wording.headline((*RANDOM, scale)) == (
+        f"Nothing can be concluded about any of 4 transforms: {CHANCE} (3); no time (1)."
+    )
+    assert wording.headline((scale,)) == "Nothing can be concluded about scale: no time."
+
+
+@pytest.mark.parametrize(
+    ("cost", "classes", "text"),
+    [
+        (0.004, True, "adds 0.4 points"),
+        (-0.002, True, "−0.2 points"),
+        (-0.0001, True, "0 points"),
+        (0.021, False, "adds 2.1 % of the spread"),
+        (None, True, "–"),
+    ],
+)
+def test_costs_are_in_points_or_of_the_spread(cost, classes, text):
+    row = Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0), cost=cost)
+    assert wording.cost(row, classes) == text
+
+
+def test_what_is_unclear_has_a_reason_and_no_strength():
+    row = ALL[3]
+    assert (wording.status(row), wording.reason(row)) == ("unclear", SPAN)
+    assert {wording.strength(row), wording.interval(row), wording.cost(row, True)} == {"–"}
+    assert str(row) == f"translate_x: unclear, {SPAN}"
+    assert wording.reason(ALL[0]) == ""
+    assert wording.reason(Invariance(Scale(), "unclear", 1.0, (1.0, 1.0))) == wording.NO_REASON
+
+
+def test_a_result_prints_warnings_costs_and_the_score():
+    net = model_of(ALL).net
+    result = InvarianceResult(ALL[:3], net, [], score=0.912, chance=1 / 3, warnings=WARNINGS)
+    assert str(result).splitlines() == [
+        *(f"warning: {text}" for text in WARNINGS),
+        "rotate: bounded, ±27 degrees (25 to 29), error +0.004",
+        "horizontal_flip: reached limit, with probability 0.50, error -0.002",
+        "invert: not invariant, error +0.310",
+        "held-out accuracy 0.912, chance 0.333",
+    ]
+    values = InvarianceResult((), model_of((), values=True).net, [], score=0.5, chance=0.0)
+    assert str(values) == "held-out variance explained 0.500, chance 0.000"
+    wide = Invariance(Rotate(90.0), "bounded", 2.9, (0.0, 6.9))
+    assert str(wide) == "rotate: bounded, ±2.9 degrees (the interval includes 0)"
+
+
+def test_the_screen_shows_reasons_costs_warnings_and_the_score(monkeypatch):
+    text = shown(model_of(ALL, score=0.9, chance=0.4, warnings=WARNINGS), monkeypatch)
+    assert text.startswith(f"warning: {WARNINGS[0]}")
+    assert f"unclear: {SPAN}" in text
+    assert "unclear: no time" in text
+    assert "adds 0.4 points" in text
+    assert "2 are unclear: translate_x and scale" in text
+    assert "held-out accuracy of 90.0 %; a constant prediction has 40.0 %" in text
+    narrow = shown(model_of(ALL), monkeypatch, 80)
+    assert max(len(line) for line in narrow.splitlines() if "│" in line) <= 80
+    assert "horizontal_flip" in narrow
+
+
+def test_the_page_shows_reasons_costs_warnings_and_the_score():
+    html = page_of(model_of(ALL, score=0.9, chance=0.4, warnings=WARNINGS), split_of())
+    text = text_of(html)
+    assert html.index('warnings" role') < html.index('class="outcome"')
+    assert "classes are &lt;1:10&gt;" in html
+    for part in (
+        WARNINGS[0],
+        SPAN,
+        "no time",
+        "adds 0.4 points",
+        "−0.2 points",
+        "90.0 %; a constant",
+    ):
+        assert part in text
+    assert "edge-rotate" in html
+    assert "edge-translate_x" not in html
+    without = text_of(page_of(model_of(()), split_of()))
+    assert "Warning" not in without
+    assert "held-out" not in without
+
+
+def test_values_have_costs_of_their_spread():
+    html = page_of(model_of(ALL, values=True, score=0.8, chance=0.0), split_of(values=True))
+    text = text_of(html)
+    assert "adds 0.4 % of the spread" in text
+    assert "0.800 of the held-out variance explained; a constant prediction has 0.000" in text
+
+
+def test_random_labels_conclude_nothing_and_augment_nothing(monkeypatch):
+    model, split = model_of(RANDOM, score=0.31, chance=0.33), split_of()
+    said = f"Nothing can be concluded about any of 3 transforms: {CHANCE}."
+    text = text_of(page_of(model, split))
+    assert f"{said} The model has no augmentation." in text
+    assert "copies" not in text
+    assert said in shown(model, monkeypatch)
+    assert evaluate(model, split.test.x, split.test.y).invariances == {}
+
+
+def test_only_what_is_kept_is_evaluated():
+    split = split_of()
+    evaluation = evaluate(model_of(ALL), split.test.x, split.test.y)
+    assert list(evaluation.invariances) == ["rotate", "horizontal_flip"]
+
+
+def test_programs_read_reasons_and_no_strengths():
+    split, model = split_of(), model_of(ALL, score=0.9, chance=0.4, steps=7, warnings=WARNINGS)
+    summary = job._summary(model, evaluate(model, split.test.x, split.test.y), split)
+    assert summary["measurement"] == {
+        "score": 0.9, "chance": 0.4, "steps": 7, "warnings": list(WARNINGS),
+    }  # fmt: skip
+    turn, *_, shift, _ = summary["invariances"]
+    assert (turn["strength"], turn["cost"], turn["reason"]) == (27.0, 0.004, "")
+    assert (shift["strength"], shift["interval"], shift["reason"]) == (None, None, SPAN)
+
+
+def test_ranges_of_unclear_transforms_are_dotted():
+    rows = (ALL[0], ALL[1], ALL[3])
+    axis = figures.curves(history_of(rows), rows).axes[1]
+    lines = {line.get_label(): (line.get_linestyle(), len(line.get_xdata())) for line in axis.lines}
+    assert lines == {"rotate": ("-", 2), "translate_x (unclear)": (":", 2)}
