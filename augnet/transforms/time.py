@@ -52,9 +52,8 @@ def resample(x: Tensor, position: Tensor, padding: Padding = "zeros") -> Tensor:
 class Resampling(Signed):
     """A signed transform that reads signals at other times.
 
-    By default, zeros come in from outside: silence, for sounds and for events that are over. For
-    ongoing signals such as EEG, whose ends are arbitrary, `padding="circular"` repeats the signal
-    instead, so that no part of a view is empty.
+    `padding` is what is outside of a signal: `zeros`, such as silence, or the signal again
+    (`circular`).
     """
 
     padding: Padding = "zeros"
@@ -92,11 +91,16 @@ class TimeReverse(Bernoulli):
 class TimeShift(Resampling):
     """Shift signals in time by up to ±limit of their duration, later if positive.
 
+    What leaves at one end comes in at the other, as in audiomentations, so that a shift loses
+    nothing: recordings often start with the sound, and windows of EEG have no empty parts. With
+    `padding="zeros"` it is lost, as if the recording had started at another time.
+
     Shifts are not rounded to whole samples, so that there is a gradient. Linear interpolation
     damps the highest frequencies if a shift is not whole.
     """
 
     limit: float = 0.25
+    padding: Padding = "circular"
 
     unit: ClassVar[str] = "of the duration"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
