@@ -7,7 +7,7 @@
     geometry    translate, shear, rotate, scale, flip; affine maps share one resampling
     color       brightness to cutout
     pairing     blends of two samples
-    time        signals in time: reverse, mask, noise, sign, amplitude
+    time        signals in time: reverse, shift, speed, mask, noise, sign, amplitude
     frequency   signals by their spectra
     sensors     channels of a recording; scalp has their positions
 
@@ -67,7 +67,15 @@ from augnet.transforms.color import (
     Solarize,
 )
 from augnet.transforms.pairing import SamplePairing
-from augnet.transforms.time import AmplitudeScale, GaussianNoise, SignFlip, TimeMask, TimeReverse
+from augnet.transforms.time import (
+    AmplitudeScale,
+    GaussianNoise,
+    SignFlip,
+    Speed,
+    TimeMask,
+    TimeReverse,
+    TimeShift,
+)
 from augnet.transforms.frequency import Bandstop, CenteredFTSurrogate, FrequencyShift, FTSurrogate
 from augnet.transforms.sensors import (
     ChannelDropout,
@@ -88,7 +96,7 @@ __all__ = [
     "HorizontalFlip", "VerticalFlip",
     "Brightness", "Contrast", "Saturation", "Hue", "Sharpness", "Solarize", "Posterize",
     "Invert", "Gray", "Autocontrast", "Equalize", "Cutout", "SamplePairing",
-    "TimeReverse", "SignFlip", "TimeMask", "GaussianNoise", "AmplitudeScale",
+    "TimeReverse", "TimeShift", "Speed", "SignFlip", "TimeMask", "GaussianNoise", "AmplitudeScale",
     "FrequencyShift", "FTSurrogate", "CenteredFTSurrogate", "Bandstop",
     "ChannelSymmetry", "ChannelShuffle", "ChannelDropout",
     "SensorRotationX", "SensorRotationY", "SensorRotationZ",

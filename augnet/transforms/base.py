@@ -6,7 +6,8 @@ Transform            params of its own
 └── Ranged           a strength, drawn for each sample
     ├── Unsigned     uniform on [0, μ · limit]
     └── Signed       uniform on ±μ · limit
-        └── Affine   an affine map of images (geometry.py)
+        ├── Affine       an affine map of images (geometry.py)
+        └── Resampling   signals, read at other times (time.py)
 """
 
 import math

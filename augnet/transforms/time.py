@@ -1,12 +1,15 @@
 """Transforms of signals along time, and of values of any shape."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from augnet import validation
 from augnet.transforms.base import (
     SIGNALS,
     Bernoulli,
@@ -23,6 +26,53 @@ from augnet.transforms.noise import normal, uniform
 from augnet.transforms.registry import register_transform
 from augnet.transforms.relax import window
 
+Padding: TypeAlias = Literal["zeros", "circular"]
+
+
+def resample(x: Tensor, position: Tensor, padding: Padding = "zeros") -> Tensor:
+    """Read signals (B, C, T) at positions (B, T), in samples, by linear interpolation.
+
+    Whole positions are read exactly. Outside of a signal there are zeros, or its repetitions
+    (`circular`).
+    """
+    size = x.shape[-1]
+    start = position.floor()
+    first = start.long()[:, None].expand(-1, x.shape[1], -1)
+    if padding == "zeros":  # one zero on either side represents everything outside
+        signal = F.pad(x, (1, 1))
+        left, right = (
+            signal.gather(-1, index.clamp(0, size + 1)) for index in (first + 1, first + 2)
+        )
+    else:
+        left, right = (x.gather(-1, index.remainder(size)) for index in (first, first + 1))
+    return left.lerp(right, (position - start)[:, None])
+
+
+@dataclass(frozen=True)
+class Resampling(Signed):
+    """A signed transform that reads signals at other times.
+
+    `padding` is what is outside of a signal: `zeros`, such as silence, or the signal again
+    (`circular`).
+    """
+
+    padding: Padding = "zeros"
+
+    domain: ClassVar[Domain] = SIGNALS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validation.one_of(self.padding, get_args(Padding), self.name)
+
+    @abstractmethod
+    def position(self, time: Tensor, strength: Tensor) -> Tensor:
+        """Return where to read (B, T), in samples, for the times (T,) and strengths (B,)."""
+
+    def transform(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Read the signals there."""
+        time = torch.arange(x.shape[-1], dtype=x.dtype, device=x.device)
+        return resample(x, self.position(time, strength), self.padding)
+
 
 @register_transform
 @dataclass(frozen=True)
@@ -34,6 +84,48 @@ class TimeReverse(Bernoulli):
     def transform(self, x: Tensor) -> Tensor:
         """Reverse time."""
         return x.flip(-1)
+
+
+@register_transform
+@dataclass(frozen=True)
+class TimeShift(Resampling):
+    """Shift signals in time by up to ±limit of their duration, later if positive.
+
+    What leaves at one end comes in at the other, as in audiomentations, so that a shift loses
+    nothing: recordings often start with the sound, and windows of EEG have no empty parts. With
+    `padding="zeros"` it is lost, as if the recording had started at another time.
+
+    Shifts are not rounded to whole samples, so that there is a gradient. Linear interpolation
+    damps the highest frequencies if a shift is not whole.
+    """
+
+    limit: float = 0.25
+    padding: Padding = "circular"
+
+    unit: ClassVar[str] = "of the duration"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def position(self, time: Tensor, strength: Tensor) -> Tensor:
+        """Read earlier samples."""
+        return time - (strength * len(time))[:, None]
+
+
+@register_transform
+@dataclass(frozen=True)
+class Speed(Multiplicative, Resampling):
+    """Play signals up to limit times faster or slower, about their center.
+
+    Tempo and pitch change together, as in torchaudio's and Kaldi's speed perturbation. A time
+    stretch, which would keep the pitch, is another transform. The window stays: a slower signal
+    loses its ends, a faster one is padded. Frequencies that exceed half the sampling rate alias.
+    """
+
+    limit: float = 1.25
+
+    def position(self, time: Tensor, strength: Tensor) -> Tensor:
+        """Read at a multiple of the distance from the center."""
+        center = (len(time) - 1) / 2
+        return center + strength[:, None] * (time - center)
 
 
 @register_transform

@@ -71,7 +71,10 @@ def alone(model, x, seed):
 CASES = {
     "affine and color": ("images", [["rotate"], ["scale"], ["brightness"], ["horizontal_flip"]]),
     "a choice of transforms": ("images", [["shear_y", "hue", "equalize"]]),
-    "spectra": ("signals", [["frequency_shift"], ["ft_surrogate", "time_mask"]]),
+    "time and spectra": (
+        "signals",
+        [["frequency_shift"], ["ft_surrogate", "time_mask"], ["time_shift", "speed"]],
+    ),
     "sensors": ("signals", [["sensor_rotation_z"], ["channel_dropout"], ["channel_symmetry"]]),
     "vectors": ("vectors", [["gaussian_noise"], ["amplitude_scale"], ["sample_pairing"]]),
     "nothing": ("vectors", []),

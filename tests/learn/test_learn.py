@@ -219,7 +219,7 @@ def test_auto_takes_all_transforms_that_fit():
         transform.name
         for transform in inputs.prepare_transforms("auto", torch.rand(4, 2, 300), sfreq=100)
     }
-    assert {"frequency_shift", "time_reverse", "time_mask"} <= names
+    assert {"frequency_shift", "time_reverse", "time_shift", "speed", "time_mask"} <= names
     assert "rotate" not in names
 
 

@@ -21,7 +21,7 @@ GENTLE = {"exact_gradient", "expected_gradient"}
 
 def gentle(transform):
     """Lower the limit of some transforms."""
-    limits = {"time_mask": 16.0, "frequency_shift": 0.2}
+    limits = {"time_mask": 16.0, "frequency_shift": 0.2, "time_shift": 0.02}
     enhancements = dict.fromkeys(("brightness", "contrast", "saturation", "sharpness"), 0.2)
     return replace(transform, limit=(limits | enhancements).get(transform.name, transform.limit))
 

@@ -34,8 +34,8 @@ def test_names_are_the_snake_case_of_the_classes():
     expected = """
         translate_x translate_y shear_x shear_y rotate scale horizontal_flip vertical_flip
         brightness contrast saturation sharpness hue solarize posterize invert gray autocontrast
-        equalize cutout sample_pairing time_reverse sign_flip time_mask gaussian_noise
-        amplitude_scale frequency_shift bandstop ft_surrogate centered_ft_surrogate
+        equalize cutout sample_pairing time_reverse time_shift speed sign_flip time_mask
+        gaussian_noise amplitude_scale frequency_shift bandstop ft_surrogate centered_ft_surrogate
         channel_symmetry channel_dropout channel_shuffle
         sensor_rotation_x sensor_rotation_y sensor_rotation_z
     """
@@ -149,6 +149,8 @@ def test_what_is_learned_reads_like_a_sentence():
     assert Rotate(180).describe(0.25) == "±45.0°"
     assert said["translate_x"] == "±0.125 of the width"
     assert said["horizontal_flip"] == "with probability 0.12"
+    assert said["time_shift"] == "±0.0625 of the duration"
+    assert said["speed"] == "up or down 1.06 times"
     assert said["time_mask"] == "50.0 samples"
     assert said["frequency_shift"] == "±1.25 Hz"
     assert said["amplitude_scale"] == "up or down 1.19 times"

@@ -6,10 +6,12 @@ import braindecode.augmentation.functional as braindecode
 import mne
 import numpy as np
 import pytest
+import scipy.ndimage
 import scipy.signal
 import torch
 from mne.channels.interpolation import _calc_g
 
+from augnet.testing import check_transform
 from augnet.transforms import (
     AmplitudeScale,
     Bandstop,
@@ -24,8 +26,12 @@ from augnet.transforms import (
     SensorRotationY,
     SensorRotationZ,
     SignFlip,
+    Speed,
     TimeMask,
     TimeReverse,
+    TimeShift,
+    TranslateX,
+    build_transforms,
 )
 from augnet.transforms.frequency import as_products, filtered, hilbert
 from augnet.transforms.scalp import cosines, splines
@@ -41,6 +47,93 @@ def x():
 def test_reversal_and_sign_agree_with_braindecode(x):
     assert torch.equal(TimeReverse(1.0)(x), braindecode.time_reverse(x, None)[0])
     assert torch.equal(SignFlip(1.0)(x), braindecode.sign_flip(x, None)[0])
+
+
+# How scipy calls the ways to continue a signal.
+MODES = {"zeros": "grid-constant", "circular": "grid-wrap"}
+paddings = pytest.mark.parametrize("padding", MODES)
+
+
+@paddings
+def test_time_shift_agrees_with_scipy(x, padding):
+    shift = torch.tensor([-0.25, -0.0111, 0.0, 0.1, 1.3 / 300], dtype=torch.float64)
+    view = TimeShift(padding=padding).transform(x.double(), shift)
+    for signal, amount, ours in zip(x.double().numpy(), shift.tolist(), view, strict=True):
+        theirs = scipy.ndimage.shift(signal, (0, 300 * amount), order=1, mode=MODES[padding])
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+def test_shifts_by_whole_samples_are_exact(x):
+    x = x[..., :256]
+    for step in (-64, -3, 0, 1, 40):
+        shift = torch.full((5,), step / 256)
+        rolled = np.roll(x.numpy(), step, axis=-1)
+        np.testing.assert_array_equal(TimeShift().transform(x, shift), rolled)
+        rolled[..., slice(0, step) if step >= 0 else slice(step, None)] = 0
+        cut = TimeShift(padding="zeros").transform(x, shift)
+        np.testing.assert_array_equal(cut, rolled)
+
+
+def test_time_shift_is_a_translation_of_an_image_of_one_row(x):
+    shift = torch.linspace(-0.25, 0.25, 5)
+    image = TranslateX().transform(x[:, :, None], shift)[:, :, 0]
+    ours = TimeShift(padding="zeros").transform(x, shift)
+    torch.testing.assert_close(ours, image, atol=1e-4, rtol=1e-4)
+
+
+@paddings
+def test_speed_agrees_with_scipy(x, padding):
+    factor = torch.tensor([0.5, 0.8, 1.0, 1.1, 1.25], dtype=torch.float64)
+    view = Speed(padding=padding).transform(x.double(), factor)
+    for signal, times, ours in zip(x.double().numpy(), factor.tolist(), view, strict=True):
+        theirs = scipy.ndimage.affine_transform(
+            signal, (1, times), (0, 149.5 * (1 - times)), order=1, mode=MODES[padding]
+        )
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+def test_a_faster_tone_is_shorter_and_higher():
+    time = torch.arange(8000) / 8000
+    x = (torch.sin(2 * torch.pi * 400 * time) * ((time > 0.1) & (time < 0.9)))[None, None]
+    for factor in (0.8, 1.0, 1.25):
+        view = Speed().transform(x, torch.tensor([factor]))[0, 0]
+        assert torch.fft.rfft(view).abs().argmax().item() == pytest.approx(400 * factor, abs=1)
+        loud = (view.abs() > 0.01).nonzero().flatten()
+        duration = min(0.8 / factor, 1.0)  # of a slower one, the window shows the middle
+        assert (loud[-1] - loud[0]).item() / 8000 == pytest.approx(duration, abs=0.002)
+
+
+@paddings
+@pytest.mark.parametrize("cls", [TimeShift, Speed])
+def test_times_have_the_gradient_of_their_function(cls, padding):
+    transform = cls(padding=padding)
+    x = torch.randn(3, 2, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    magnitude = x.new_tensor([0.31, 0.57, 0.83]).requires_grad_()
+    params = x.new_tensor([-1.0, 0.4, 0.9])
+    assert torch.autograd.gradcheck(
+        lambda x, magnitude: transform.apply(x, magnitude, params), (x.requires_grad_(), magnitude)
+    )
+
+
+@pytest.mark.parametrize("transform", [TimeShift(padding="zeros"), Speed(padding="circular")])
+def test_other_paddings_keep_the_laws(transform):
+    check_transform(transform)
+
+
+def test_paddings_and_shifts_that_make_no_sense_are_refused():
+    with pytest.raises(ValueError, match="time_shift knows zeros, circular; got 'reflection'"):
+        TimeShift(padding="reflection")
+    with pytest.raises(ValueError, match="above 0 and up to 1 of the duration; got 2"):
+        TimeShift(2)
+
+
+@pytest.mark.parametrize("shape", [(1, 3840), (6, 200), (1, 8000)])
+@pytest.mark.parametrize("name", ["time_shift", "speed"])
+def test_long_and_short_signals_need_no_options(name, shape):
+    x = torch.randn(3, *shape)
+    (transform,) = build_transforms(name)
+    assert torch.equal(transform(x, 0.0), x)
+    assert not torch.equal(transform(x), x)
 
 
 def test_time_mask_agrees_with_braindecode(x):
