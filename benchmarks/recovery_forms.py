@@ -140,7 +140,7 @@ NOISE_TASKS = (
 )
 
 # The noise of the form "noisy", chosen once.
-TARGET, NEAR, STEPS, HALVINGS = 0.2, 0.06, 300, 6
+TARGET, NEAR, STEPS, HALVINGS = 0.2, 0.06, 200, 6
 
 
 def plain_error(task: Task, noise: float) -> float:
@@ -150,7 +150,7 @@ def plain_error(task: Task, noise: float) -> float:
     """
     torch.manual_seed(0)
     noisy = replace(task, input_noise=noise, label_noise=0.0, size=task.size // 2)
-    (x, y), (fresh, truth) = noisy.train(0), noisy.test(0)
+    (x, y), (fresh, truth) = noisy.train(0), noisy.test(0, 500)
     classes = classes_of(task)
     trunk = build_trunk("small", tuple(x.shape[1:]), classes or 1)
     adam = torch.optim.AdamW(trunk.parameters(), weight_decay=1e-3)

@@ -80,7 +80,9 @@ def with_wrong_labels(y: Tensor, fraction: float, generator: Generator) -> Tenso
 
 def imbalanced_rows(y: Tensor, most: int) -> Tensor:
     """Return all rows of the class `most` and the first tenth of each other one, in order."""
-    rank = torch.stack([(y == c).cumsum(0) for c in range(int(y.max()) + 1)])[y, torch.arange(len(y))]
+    rank = torch.stack([(y == c).cumsum(0) for c in range(int(y.max()) + 1)])[
+        y, torch.arange(len(y))
+    ]
     kept = (y.bincount() // 10).clamp(min=20)
     return ((y == most) | (rank <= kept[y])).nonzero()[:, 0]
 
