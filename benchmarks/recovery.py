@@ -14,7 +14,7 @@ import os
 from typing import Any
 
 from recovery_cells import RESULTS, Cell, CellFile, Key, refuse_mixed
-from recovery_forms import CLEAN, FORMS, NOISE_TASKS, tasks_of
+from recovery_forms import CLEAN, FORMS, NOISE_TASKS, names_of, task_in
 from recovery_methods import METHODS
 from recovery_report import (
     confident_in_noise,
@@ -25,21 +25,16 @@ from recovery_report import (
     table_of_forms,
     wrong_answers,
 )
-from recovery_tasks import TASKS, Task
+from recovery_tasks import TASKS
 
 FILE = CellFile("recovery", ("method", "task", "form", "seed"))
 EVERY = "all-forms"
 
 
-def find(name: str, form: str) -> Task:
-    """Return a task in a form."""
-    return next(task for task in tasks_of(form) if task.name == name)
-
-
 def run(key: Key) -> Cell:
     """Run one cell."""
     method, name, form, seed = key
-    rows, score = METHODS[method](find(name, form), seed)
+    rows, score = METHODS[method](task_in(form, name), seed)
     return {"score": score, "rows": rows}
 
 
@@ -47,24 +42,28 @@ def keys(options: argparse.Namespace) -> list[Key]:
     """List the cells that are asked for, in the order in which they are run."""
     forms = list(FORMS) if EVERY in options.forms else options.forms
     return [
-        (method, task.name, form, seed)
+        (method, name, form, seed)
         for seed in range(options.seeds)
         for form in forms
         for method in options.methods
-        for task in tasks_of(form)
-        if not options.tasks or task.name in options.tasks
+        for name in names_of(form)
+        if not options.tasks or name in options.tasks
     ]
 
 
 def judged_cells(cells: list[Cell]) -> list[Cell]:
     """Compare the rows of all cells with the truth, which is not stored twice."""
-    tasks = {(task.name, form): task for form in FORMS for task in tasks_of(form)}
+    cells = [cell | {"form": cell.get("form", CLEAN)} for cell in cells]
+    tasks = {(form, name): task_in(form, name) for form, name in set(map(place, cells))}
     return [
-        cell
-        | {"form": (form := cell.get("form", CLEAN))}
-        | {"rows": judge_all(tasks[cell["task"], form], cell["rows"], "failure" in cell)}
+        cell | {"rows": judge_all(tasks[place(cell)], cell["rows"], "failure" in cell)}
         for cell in cells
     ]
+
+
+def place(cell: Cell) -> tuple[str, str]:
+    """Return the form and the task of a cell."""
+    return cell["form"], cell["task"]
 
 
 def command(cells: list[Cell]) -> str:
@@ -95,7 +94,7 @@ def report(cells: list[Cell]) -> None:
             print_table(table)
     ours = [cell for cell in cells if cell["method"] == "learn"]
     document["random labels"] = confident_in_noise(ours)
-    print("\nrandom labels", *document["random labels"].items(), sep="\n  ")
+    print("\nrandom labels:", document["random labels"])
     document["scores"] = table = scores(cells)
     print(f"\n{'score':24}" + "".join(f"{method:>12}" for method in methods))
     for task, row in table.items():

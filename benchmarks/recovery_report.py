@@ -91,7 +91,7 @@ def count(cells: Sequence[Cell]) -> dict[str, tuple[int, int]]:
 def summarize(cells: Sequence[Cell]) -> dict[str, Any]:
     """Return the columns of one line of the table; rates are None if nothing was counted."""
     counts = count(cells)
-    rates = {key: round(hits / of, 4) if of else None for key, (hits, of) in counts.items()}
+    rates = {key: round(hits / of, 6) if of else None for key, (hits, of) in counts.items()}
     return rates | {
         "seconds": statistics.median(cell["seconds"] for cell in cells),
         "cells": len(cells),
@@ -131,10 +131,10 @@ def print_table(table: dict[str, dict[str, Any]]) -> None:
     def cell(value: object) -> str:
         return "-" if value is None else f"{value:.1%}" if isinstance(value, float) else f"{value}"
 
-    print(f"{'':24}" + "".join(f"{column:>22}" for column in COLUMNS))
+    print(f"{'':24}" + "".join(f"{column:>{len(column) + 3}}" for column in COLUMNS))
     for name, line in table.items():
         shown = line | {"seconds": f"{line['seconds']:.0f}"}
-        print(f"{name:24}" + "".join(f"{cell(shown[column]):>22}" for column in COLUMNS))
+        print(f"{name:24}" + "".join(f"{cell(shown[c]):>{len(c) + 3}}" for c in COLUMNS))
 
 
 def scores(cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
@@ -190,7 +190,7 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         right.plot(ratios, heights, ".", alpha=0.5)
     left.set(yticks=range(len(forms)), yticklabels=forms, xlabel="answers", xlim=(0, 1))
     left.invert_yaxis()
-    left.legend(loc="lower left")
+    figure.legend(loc="outside upper center", ncols=3)
     right.set(xlabel="measured range / truth", xlim=(0, 2.05))
     figure.savefig(path, dpi=120)
     plt.close(figure)
