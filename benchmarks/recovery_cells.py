@@ -8,6 +8,7 @@ the cells too. Cells name the commit that they were run at, and commits are not 
 import json
 import multiprocessing
 import os
+import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterable
@@ -18,10 +19,11 @@ from typing import Any
 
 import torch
 
-from augnet.paper.run import commit
 from augnet.training import keep_freed_memory
 
-RESULTS = Path(__file__).parents[1] / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+CODE = ("augnet", "benchmarks")
 Cell = dict[str, Any]
 Key = tuple[Any, ...]
 
@@ -62,7 +64,7 @@ class CellFile:
         self, run: Callable[[Key], Cell], keys: Iterable[Key], processes: int, mix: bool
     ) -> list[Cell]:
         """Run cells that are missing or failed, one thread each; return all."""
-        now, cells = commit(), self.read()
+        now, cells = code_commit(), self.read()
         refuse_mixed([*cells, {"commit": now}], mix)
         done = {self.key(cell): cell for cell in cells if "failure" not in cell}
         missing = [key for key in keys if key not in done]
@@ -91,6 +93,16 @@ class CellFile:
         }
         text = json.dumps(head | document | {"cells": cells}, indent=1)
         self.document.write_text(text + "\n", encoding="utf-8")
+
+
+def code_commit() -> str:
+    """Return the last commit that changed the code; commits of docs and results do not count."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(ROOT), *arguments, "--", *CODE]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    return git("log", "-1", "--format=%h") + ("-dirty" if git("status", "--porcelain") else "")
 
 
 def run_one(run: Callable[[Key], Cell], fields: tuple[str, ...], now: str, key: Key) -> Cell:

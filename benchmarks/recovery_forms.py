@@ -22,7 +22,7 @@ from augnet.trunks import build_trunk
 
 CLEAN, RANDOM = "clean", "random-labels"
 NOISE = {
-    "mario-iggy": 2.5,  # 0.24
+    "mario-iggy": 2.5,  # 0.22
     "sinusoids": 4.5,  # 0.23
     "waves-wide-gap": 5,  # 0.21
     "waves-3": 4.5,  # 0.19

@@ -218,6 +218,7 @@ def report(cells: list[Cell]) -> None:
         ),
         "guesses right in all seeds": f"{whole(lines) - whole(known)} of {len(lines) - len(known)}",
         "pairs of seeds whose ranges overlap": f"{shared} of {of}",
+        "ranges that are unclear": unclear_ranges(cells),
     }
     failures = [f"{c['data']}, seed {c['seed']}: {c['failure']}" for c in cells if "failure" in c]
     for name, some in by_name.items():
@@ -226,6 +227,12 @@ def report(cells: list[Cell]) -> None:
     document = {"total": total, "expectations": lines, "overlaps": pairs, "failures": failures}
     seeds = 1 + max((cell["seed"] for cell in cells), default=-1)
     FILE.write(f"recovery_real.py --only {' '.join(by_name)} --seeds {seeds}", document, cells)
+
+
+def unclear_ranges(cells: Sequence[Cell]) -> str:
+    """Count unclear answers about ranged transforms, which are in no pair of seeds."""
+    rows = [row for cell in cells for row in cell["rows"] if not row["bernoulli"]]
+    return f"{sum(row['status'] == 'unclear' for row in rows)} of {len(rows)}"
 
 
 def seed_of(cell: Cell) -> int:
@@ -247,7 +254,8 @@ def print_data_set(
     print(f"\n{name}: scores {scores}; seconds {seconds}")
     for line in lines:
         met = f"{line['right']} of {line['seeds']}"
-        print(f"  {line['transform']:18}{line['expected']:24}{met:8}", "; ".join(line["answers"]))
+        answers = "; ".join(line["answers"]) or "not offered"
+        print(f"  {line['transform']:18}{line['expected']:28}{met:8}", answers)
     apart = [f"{each} {hits} of {of}" for each, (hits, of) in pairs.items() if hits < of]
     print("  intervals that do not all overlap:", ", ".join(apart) or "none")
 

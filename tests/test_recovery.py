@@ -83,9 +83,9 @@ def test_rates_count_unclear_answers_and_failed_cells():
     ]
     good = {"task": task.name, "form": "all", "seconds": 1.0, "rows": judge_all(task, rows)}
     assert summarize([good]) == {
-        "right status": 0.333333, "unclear": 0.333333, "wrong of confident": 0.5, "within 10 %": 1.0,
-        "within 15 %": 1.0, "within 15 % of given": 1.0, "covered": 1.0, "seconds": 1.0,
-        "cells": 1, "answers": 3, "ranges": 1, "failures": 0,
+        "right status": 0.333333, "unclear": 0.333333, "wrong of confident": 0.5,
+        "within 10 %": 1.0, "within 15 %": 1.0, "within 15 % of given": 1.0, "covered": 1.0,
+        "seconds": 1.0, "cells": 1, "answers": 3, "ranges": 1, "failures": 0,
     }  # fmt: skip
     failed = good | {"rows": judge_all(task, [], failed=True), "failure": "ValueError"}
     table = table_of_forms([good, failed])
