@@ -1,239 +1,129 @@
-"""Recover known invariances: tasks × seeds × methods; results/recovery.*.
+"""Recover known invariances: tasks × forms × seeds × methods; results/recovery.*.
+
+    python benchmarks/recovery.py --seeds 5 --forms all-forms    # learn in every form: hours
+    python benchmarks/recovery.py --report                       # tables of what is finished
 
 One line of results/recovery.jsonl per finished cell, so that a run can be stopped and resumed; then
-a table, results/recovery.json, which holds the cells too, and results/recovery.png. One process per
-core. Cells of other commits are kept and named: --restart runs all again.
+tables, results/recovery.json, which holds the cells too, and results/recovery.png. One process per
+core, one thread each.
 """
 
 import argparse
-import json
 import math
-import multiprocessing
 import os
-import statistics
-import time
-from collections import defaultdict
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
-import torch
+from recovery_cells import RESULTS, Cell, CellFile, Key, refuse_mixed
+from recovery_forms import CLEAN, FORMS, NOISE_TASKS, names_of, task_in
 from recovery_methods import METHODS
-from recovery_tasks import LIMIT, TASKS, Task
+from recovery_report import (
+    confident_in_noise,
+    draw,
+    judge_all,
+    print_table,
+    scores,
+    table_of_forms,
+    wrong_answers,
+)
+from recovery_tasks import TASKS
 
-from augnet.paper.run import commit
-from augnet.training import keep_freed_memory
-
-ROOT = Path(__file__).parents[1]
-LINES = ROOT / "results" / "recovery.jsonl"
-COMPARED = ["learn", "none", "oracle", "layers", "paper", "augerino", "grid"]
-Cell = dict[str, object]
+FILE = CellFile("recovery", ("method", "task", "form", "seed"))
+EVERY = "all-forms"
 
 
-def wanted(truth: float | str) -> str:
-    """Return the right status."""
-    return "reached_limit" if truth == LIMIT else "bounded" if truth else "not_invariant"
-
-
-def run(key: tuple[str, str, int]) -> Cell:
+def run(key: Key) -> Cell:
     """Run one cell."""
-    torch.set_num_threads(1)
-    keep_freed_memory()
-    method, name, seed = key
-    task = next(task for task in TASKS if task.name == name)
-    begun = time.perf_counter()
-    rows, score = METHODS[method](task, seed)
-    return {
-        "method": method,
-        "task": name,
-        "seed": seed,
-        "held_out": task.held_out,
-        "commit": commit(),
-        "seconds": round(time.perf_counter() - begun, 1),
-        "score": score,
-        "rows": [judge(task, row) for row in rows],
-    }
+    method, name, form, seed = key
+    rows, score = METHODS[method](task_in(form, name), seed)
+    return {"score": score, "rows": rows}
 
 
-def judge(task: Task, row: dict[str, object]) -> dict[str, object]:
-    """Compare one row (transform, status, strength, interval) with the truth."""
-    names = [transform.name for transform in task.transforms]
-    transform, truth = next(
-        (transform, truth)
-        for transform, truth, name in zip(task.transforms, task.truths, names, strict=True)
-        if name == row["transform"]
+def keys(options: argparse.Namespace) -> list[Key]:
+    """List the cells that are asked for, in the order in which they are run."""
+    forms = list(FORMS) if EVERY in options.forms else options.forms
+    return [
+        (method, name, form, seed)
+        for seed in range(options.seeds)
+        for form in forms
+        for method in options.methods
+        for name in names_of(form)
+        if not options.tasks or name in options.tasks
+    ]
+
+
+def judged_cells(cells: list[Cell]) -> list[Cell]:
+    """Compare the rows of all cells with the truth, which is not stored twice."""
+    cells = [cell | {"form": cell.get("form", CLEAN)} for cell in cells]
+    tasks = {(form, name): task_in(form, name) for form, name in set(map(place, cells))}
+    return [
+        cell | {"rows": judge_all(tasks[place(cell)], cell["rows"], "failure" in cell)}
+        for cell in cells
+    ]
+
+
+def place(cell: Cell) -> tuple[str, str]:
+    """Return the form and the task of a cell."""
+    return cell["form"], cell["task"]
+
+
+def command(cells: list[Cell]) -> str:
+    """Return the command that runs these cells."""
+    methods = " ".join(
+        f'"{m}"' if " " in m else m for m in METHODS if m in distinct(cells, "method")
     )
-    row = row | {"truth": truth, "right": row["status"] == wanted(truth)}
-    if wanted(truth) == "bounded":
-        measured, true = float(row["strength"]), float(truth)
-        if transform.unit == "times":  # factors are compared by their logarithms
-            measured, true = math.log(max(measured, 1e-9)), math.log(true)
-        row["error"] = abs(measured / true - 1)
-        if "interval" in row:
-            low, high = row["interval"]
-            row["covered"] = low <= float(truth) <= high
-    return row
+    forms = " ".join(form for form in FORMS if form in distinct(cells, "form"))
+    seeds = 1 + max(distinct(cells, "seed"), default=-1)
+    return f"recovery.py --methods {methods} --forms {forms} --seeds {seeds}"
 
 
-def interval(hits: int, count: int) -> str:
-    """Return a rate with its 95 % interval (Wilson)."""
-    if not count:
-        return "-"
-    z, rate = 1.96, hits / count
-    center = (rate + z * z / 2 / count) / (1 + z * z / count)
-    half = z * math.sqrt(rate * (1 - rate) / count + z * z / 4 / count**2) / (1 + z * z / count)
-    return f"{rate:.1%} ({center - half:.1%} to {center + half:.1%}; {hits} of {count})"
-
-
-def summarize(cells: list[Cell]) -> dict[str, object]:
-    """Count right statuses, ranges and intervals."""
-    rows = [row for cell in cells for row in cell["rows"]]
-    bounded = [row for row in rows if "error" in row]
-    covered = [row for row in bounded if "covered" in row]
-    errors = [row["error"] for row in bounded]
-    tasks = {task.name: task for task in TASKS}
-    truths = [truth for cell in cells for truth in tasks[str(cell["task"])].truths]
-    return {
-        "cells": len(cells),
-        "transforms answered": f"{len(rows)} of {len(truths)}",
-        "bounds answered": f"{len(bounded)} of {sum(wanted(t) == 'bounded' for t in truths)}",
-        "right status": interval(sum(row["right"] for row in rows), len(rows)),
-        "ranges within 10 %": interval(sum(error <= 0.1 for error in errors), len(errors)),
-        "median error of ranges": f"{statistics.median(errors):.1%}" if errors else "-",
-        "intervals that cover": interval(sum(row["covered"] for row in covered), len(covered)),
-        "seconds, median": statistics.median(cell["seconds"] for cell in cells),
-    }
-
-
-def scores(cells: list[Cell]) -> dict[str, dict[str, float]]:
-    """Return the mean score per task and method: accuracy, or the variance explained."""
-    by: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for cell in cells:
-        if cell["score"] is not None:
-            by[cell["task"]][cell["method"]].append(cell["score"])
-    return {
-        task: {method: round(statistics.mean(values), 4) for method, values in methods.items()}
-        for task, methods in by.items()
-    }
-
-
-def failures(cells: list[Cell]) -> list[str]:
-    """List wrong results of `learn`."""
-    lines = []
-    for cell in cells:
-        for row in cell["rows"]:
-            if not row["right"] or row.get("error", 0) > 0.1:
-                lines.append(
-                    f"{cell['task']} seed {cell['seed']}: {row['transform']} {row['status']} "
-                    f"{row['strength']:.3g}, truth {row['truth']}"
-                )
-    return lines
-
-
-def draw(cells: list[Cell], path: Path) -> None:
-    """Draw the error of each bounded range of `learn`."""
-    import matplotlib.pyplot as plt
-
-    points: dict[str, list[float]] = defaultdict(list)
-    for cell in cells:
-        for row in cell["rows"]:
-            if "error" in row:
-                transform = next(
-                    transform
-                    for task in TASKS
-                    if task.name == cell["task"]
-                    for transform in task.transforms
-                    if transform.name == row["transform"]
-                )
-                measured, true = float(row["strength"]), float(row["truth"])
-                if transform.unit == "times":
-                    measured, true = math.log(max(measured, 1e-9)), math.log(true)
-                points[f"{cell['task']}: {row['transform']}"].append(measured / true)
-    figure, axes = plt.subplots(figsize=(7, 0.28 * len(points) + 1), layout="constrained")
-    axes.axvspan(0.9, 1.1, color="0.9")
-    for height, (name, ratios) in enumerate(sorted(points.items(), reverse=True)):
-        axes.plot([min(ratio, 2) for ratio in ratios], [height] * len(ratios), "o", alpha=0.6)
-        axes.text(
-            -0.02, height, name, ha="right", va="center", transform=axes.get_yaxis_transform()
-        )
-    axes.set(yticks=[], xlabel="measured range / truth", xlim=(0, 2))
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+def distinct(cells: list[Cell], field: str) -> set[Any]:
+    """Return the values of a field."""
+    return {cell[field] for cell in cells}
 
 
 def report(cells: list[Cell]) -> None:
-    """Print the table; write the document and the figure."""
+    """Print the tables; write the document and the figure."""
+    cells = judged_cells(cells)
     methods = [method for method in METHODS if any(c["method"] == method for c in cells)]
-    parts: dict[str, Callable[[Cell], bool]] = {
-        "all tasks": lambda cell: True,
-        "held-out tasks": lambda cell: bool(cell["held_out"]),
-        "Mario-Iggy and sinusoids": lambda cell: cell["task"] in ("mario-iggy", "sinusoids"),
-    }
-    document: dict[str, object] = {
-        "command": "python benchmarks/recovery.py",
-        "commit": " or ".join(sorted({str(cell["commit"]) for cell in cells})),
-        "machine": f"{os.cpu_count()} cores, torch {torch.__version__}",
-    }
+    document: dict[str, Any] = {"forms": {}}
     for method in methods:
-        for part, chosen in parts.items():
-            mine = [cell for cell in cells if cell["method"] == method and chosen(cell)]
-            if mine and any(cell["rows"] for cell in mine):
-                summary = summarize(mine)
-                document[f"{method}, {part}"] = summary
-                print(f"\n{method}, {part}")
-                for key, value in summary.items():
-                    print(f"  {key:24} {value}")
+        mine = [cell for cell in cells if cell["method"] == method]
+        if any(cell["rows"] for cell in mine):
+            print(f"\n{method}")
+            document["forms"][method] = table = table_of_forms(mine)
+            print_table(table)
+    ours = [cell for cell in cells if cell["method"] == "learn"]
+    document["random labels"] = confident_in_noise(ours)
+    print("\nrandom labels:", document["random labels"])
     document["scores"] = table = scores(cells)
     print(f"\n{'score':24}" + "".join(f"{method:>12}" for method in methods))
     for task, row in table.items():
         print(f"{task:24}" + "".join(f"{row.get(m, math.nan):12.3f}" for m in methods))
-    ours = [cell for cell in cells if cell["method"] == "learn"]
-    document["failures of learn"] = failures(ours)
-    print("\nfailures of learn", *document["failures of learn"], sep="\n  ")
-    document["cells"] = cells
-    (LINES.with_suffix(".json")).write_text(json.dumps(document, indent=1) + "\n")
+    document["wrong answers of learn"] = wrong_answers(ours)
+    print("\nwrong answers of learn", *document["wrong answers of learn"], sep="\n  ")
+    FILE.write(command(cells), document, cells)
     if ours:
-        draw(ours, LINES.with_suffix(".png"))
-
-
-def existing() -> list[Cell]:
-    """Return the existing cells: lines of this machine, or else those of the document."""
-    if LINES.exists():
-        return [json.loads(line) for line in LINES.read_text().splitlines()]
-    document = LINES.with_suffix(".json")
-    cells = json.loads(document.read_text())["cells"] if document.exists() else []
-    LINES.write_text("".join(json.dumps(cell) + "\n" for cell in cells))
-    return cells
+        draw(ours, RESULTS / "recovery.png")
 
 
 def main() -> None:
     """Run what is missing, then report."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=10)
-    options.add_argument("--methods", nargs="+", choices=METHODS, default=COMPARED)
-    options.add_argument("--tasks", nargs="+", choices=[task.name for task in TASKS])
+    options.add_argument("--seeds", type=int, default=5)
+    options.add_argument("--methods", nargs="+", choices=METHODS, default=["learn"])
+    options.add_argument("--forms", nargs="+", choices=[*FORMS, EVERY], default=[CLEAN])
+    options.add_argument("--tasks", nargs="+", choices=[t.name for t in (*TASKS, *NOISE_TASKS)])
     options.add_argument("--processes", type=int, default=os.cpu_count())
     options.add_argument("--restart", action="store_true", help="remove existing cells")
+    options.add_argument("--report", action="store_true", help="run nothing, rebuild the tables")
+    options.add_argument("--mix-commits", action="store_true", help="allow cells of other commits")
     options = options.parse_args()
-    LINES.parent.mkdir(exist_ok=True)
     if options.restart:
-        LINES.write_text("")
-    cells = existing()
-    done = {(cell["method"], cell["task"], cell["seed"]) for cell in cells}
-    names = options.tasks or [task.name for task in TASKS]
-    keys = [
-        (method, name, seed)
-        for seed in range(options.seeds)
-        for method in options.methods
-        for name in names
-        if (method, name, seed) not in done
-    ]
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(options.processes) as pool, LINES.open("a") as file:
-        for number, cell in enumerate(pool.imap_unordered(run, keys), start=1):
-            cells.append(cell)
-            file.write(json.dumps(cell) + "\n")
-            file.flush()
-            print(f"{number}/{len(keys)} {cell['method']} {cell['task']} seed {cell['seed']}")
+        FILE.restart()
+    if not options.report:
+        FILE.run_missing(run, keys(options), options.processes, options.mix_commits)
+    cells = FILE.read()
+    refuse_mixed(cells, options.mix_commits)
     report(cells)
 
 

@@ -53,6 +53,8 @@ def rows_of(result: InvarianceResult) -> Rows:
             "status": row.status,
             "strength": row.strength,
             "interval": row.interval,
+            "cost": row.cost,
+            "reason": row.reason,
         }
         for row in result.invariances
     ]

@@ -7,7 +7,7 @@ transform that turns one class into another at once has the truth 0.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
@@ -17,8 +17,9 @@ from augnet.transforms import Transform, build_transforms
 
 SFREQ = 100.0
 LIMIT = "limit"
+UNCLEAR = "unclear"
 Truth = float | str
-"""A strength in the unit of the transform, 0 for not invariant, or "limit"."""
+"""A strength in the unit of the transform, 0 for not invariant, "limit", or "unclear"."""
 
 
 @dataclass(frozen=True)
@@ -28,29 +29,62 @@ class Task:
     name: str
     make: Callable[[Generator, int], tuple[Tensor, Tensor]]
     transforms: tuple[Transform, ...]
-    truths: tuple[Truth, ...]
+    truths: tuple[Truth | None, ...]
     size: int = 800
     label_noise: float = 0.0
+    """The fraction of wrong labels in training data."""
+    input_noise: float = 0.0
+    """The standard deviation of white noise, added to training and test data."""
+    imbalanced: bool = False
+    """One class keeps all training samples, the others a tenth, but at least 20."""
+    shuffled: bool = False
+    """Labels of training data are in random order: there is nothing to learn."""
     held_out: bool = False
     """Not used while settings were chosen."""
-    tags: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
         assert len(self.transforms) == len(self.truths), self.name
 
     def train(self, seed: int) -> tuple[Tensor, Tensor]:
-        """Return training data, with noisy labels if the task says so."""
+        """Return training data, as noisy, as imbalanced and as wrong as the task says."""
         generator = Generator().manual_seed(seed)
         x, y = self.make(generator, self.size)
         if self.label_noise:
-            wrong = torch.rand(len(y), generator=generator) < self.label_noise
-            other = torch.randint(1, int(y.max()) + 1, y.shape, generator=generator)
-            y = torch.where(wrong, (y + other) % (int(y.max()) + 1), y)
+            y = with_wrong_labels(y, self.label_noise, generator)
+        if self.shuffled:
+            y = y[torch.randperm(len(y), generator=generator)]
+        if self.input_noise:
+            x = grainy(x, generator, self.input_noise)
+        if self.imbalanced:
+            rows = imbalanced_rows(y, most=seed % (int(y.max()) + 1))
+            x, y = x[rows], y[rows]
         return x, y
 
     def test(self, seed: int, size: int = 1000) -> tuple[Tensor, Tensor]:
-        """Return clean test data."""
-        return self.make(Generator().manual_seed(10_000 + seed), size)
+        """Return test data with clean labels, and with noise as in training."""
+        generator = Generator().manual_seed(10_000 + seed)
+        x, y = self.make(generator, size)
+        return (grainy(x, generator, self.input_noise) if self.input_noise else x), y
+
+
+def with_wrong_labels(y: Tensor, fraction: float, generator: Generator) -> Tensor:
+    """Replace classes by other ones, and values by those of other samples."""
+    wrong = torch.rand(len(y), generator=generator) < fraction
+    if y.is_floating_point():
+        other = torch.randint(1, len(y), (len(y),), generator=generator)
+        return torch.where(wrong, y[(torch.arange(len(y)) + other) % len(y)], y)
+    classes = int(y.max()) + 1
+    other = torch.randint(1, classes, y.shape, generator=generator)
+    return torch.where(wrong, (y + other) % classes, y)
+
+
+def imbalanced_rows(y: Tensor, most: int) -> Tensor:
+    """Return all rows of the class `most` and the first tenth of each other one, in order."""
+    rank = torch.stack([(y == c).cumsum(0) for c in range(int(y.max()) + 1)])[
+        y, torch.arange(len(y))
+    ]
+    kept = (y.bincount() // 10).clamp(min=20)
+    return ((y == most) | (rank <= kept[y])).nonzero()[:, 0]
 
 
 def even(size: int, generator: Generator, low: float = -1.0, high: float = 1.0) -> Tensor:
