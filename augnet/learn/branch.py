@@ -50,6 +50,7 @@ class Branch:
             reference.tolerance,
             1.0 if self.bernoulli else config.start,
             0.0 if self.bernoulli else config.rate,
+            0.0 if self.bernoulli else config.growth,
             config.smoothing,
         )
         self.steps = max(1, round(config.branch_steps * reference.planned))
@@ -84,7 +85,7 @@ class Branch:
     def _moves(self) -> bool:
         """Whether more training would change the answer."""
         rule, config = self.rule, self.config
-        if self.loop.done < self.steps and not rule.at_end(config.settled):
+        if self.loop.done < self.steps and not self._settled():
             return True
         if self.bernoulli:  # the cost is too high, but falls
             third = max(1, len(rule.costs) // 3)
@@ -92,7 +93,15 @@ class Branch:
             mean = sum(last) / len(last)
             falls = bool(before) and mean < config.falling * sum(before) / len(before)
             return mean > rule.tolerance and falls
-        return not rule.at_end(config.settled) and abs(rule.drift()) > config.max_drift
+        return not self._settled() and abs(rule.drift()) > config.max_drift
+
+    def _settled(self) -> bool:
+        """Whether the answer is known before all steps are done."""
+        rule, count = self.rule, self.config.settled
+        if self.bernoulli:
+            last = rule.costs[-count:]
+            return 2 * self.loop.done > self.steps and max(last) <= rule.tolerance / 2
+        return rule.at_end(count)
 
     def _decide(self) -> Invariance:
         rows = self.reference.held_out
@@ -138,7 +147,7 @@ class Branch:
         self.average.update(self.trunk)
         if (self.loop.done + 1) % self.every == 0:
             self.rule.update(self._cost())
-            if self.rule.at_end(self.config.settled) and not self.bernoulli:
+            if self._settled():
                 self.loop.steps = self.loop.done + 1
         return {"loss": loss.detach()}
 

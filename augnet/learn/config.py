@@ -97,14 +97,15 @@ class LearnConfig:
     smoothing: float = constant(0.6, "Weight of earlier measurements of the cost.")
     measurements: int = constant(48, "Measurements of the cost in a branch.")
     measured_samples: int = constant(256, "Held-out samples of a measurement, at most.")
-    settled: int = constant(15, "Measurements at the limit after which a branch ends.")
-    extensions: int = constant(3, "How often a branch goes on if its answer still moves.")
-    max_drift: float = constant(0.12, "A range that moves by a larger factor still moves.")
+    growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")
+    settled: int = constant(10, "Measurements at the limit, or with no cost, that end a branch.")
+    extensions: int = constant(2, "How often a branch goes on if its answer still moves.")
+    max_drift: float = constant(0.35, "A range that moves by a larger factor still moves.")
     falling: float = constant(0.9, "A cost that falls below this fraction still moves.")
 
     # Decision
     resolution: float = constant(0.25, "Least tolerance times the root of held-out samples.")
-    relative_tolerance: float = constant(0.1, "Least tolerance, as a fraction of the error.")
+    relative_tolerance: float = constant(0.05, "Least tolerance, as a fraction of the error.")
     confidence: float = constant(1.645, "Standard errors of a cost that are allowed for.")
     max_uncertainty: float = constant(4.0, "A cost is unclear if it may be so many tolerances.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
@@ -117,7 +118,7 @@ class LearnConfig:
     final_repeats: int = constant(4, "How often each sample is measured at each of them.")
     bootstrap: int = constant(200, "Resamplings that give the intervals.")
     range_uncertainty: float = constant(0.08, "Least half width of the log of an interval.")
-    wobble_weight: float = constant(0.5, "Weight of how much a range moved at the end.")
+    wobble_weight: float = constant(1.0, "Weight of how much a range moved at the end.")
     max_half_width: float = constant(0.7, "A wider interval is unclear; of its logarithm.")
 
     # Net

@@ -83,7 +83,7 @@ def decide_range(
     cost = measured.mean(added[:, at])
     half = math.hypot(
         1.645 * _crossing_deviation(measured, added, factors, config),
-        1.645 * wobble * config.wobble_weight,
+        config.wobble_weight * wobble,
         config.range_uncertainty,
     )
     low, high = fraction * math.exp(-half), min(1.0, fraction * math.exp(half))
@@ -98,8 +98,8 @@ def decide_range(
     if reason and status == "bounded":
         ends = (float(transform.strength(low)), float(transform.strength(high)))
         return Invariance(transform, "unclear", 0.0, ends, cost=cost, reason=reason)
-    strength, *ends = (float(transform.strength(each)) for each in (fraction, low, high))
-    return Invariance(transform, status, strength, (ends[0], ends[1]), cost=cost)
+    strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
+    return Invariance(transform, status, strength, (low, high), cost=cost)
 
 
 def _crossing_deviation(

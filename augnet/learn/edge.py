@@ -13,12 +13,13 @@ class EdgeRule:
 
     Each measurement moves the logarithm of the range by at most `rate`: up if the cost at the edge
     is below the tolerance, down if it is above. So the range settles where the cost is the
-    tolerance.
+    tolerance. Until the cost exceeds the tolerance for the first time, it grows by `growth`.
     """
 
     tolerance: float
     start: float
     rate: float
+    growth: float
     smoothing: float
     ranges: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
@@ -32,7 +33,9 @@ class EdgeRule:
         """Move the range by a cost that was measured at its edge."""
         if self.costs:
             cost = self.smoothing * self.costs[-1] + (1 - self.smoothing) * cost
-        step = self.rate * max(-1.0, min(1.0, (self.tolerance - cost) / self.tolerance))
+        grows = max(self.costs, default=cost) <= self.tolerance and cost <= self.tolerance
+        rate = self.growth if grows else self.rate
+        step = rate * max(-1.0, min(1.0, (self.tolerance - cost) / self.tolerance))
         self.costs.append(cost)
         self.ranges.append(min(1.0, max(MIN_RANGE, self.range * math.exp(step))))
 

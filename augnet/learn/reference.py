@@ -47,8 +47,7 @@ class Reference:
         """Train from the current state; yield one row per epoch."""
         self.trunk.train()
         self.loop.seconds = seconds
-        for row in self.loop:
-            yield row
+        yield from self.loop
         self.cut = self.loop.done < min(self.planned, self.config.min_steps)
         self._finish()
 

@@ -63,8 +63,8 @@ class Search:
             done = share * REFERENCE_WORK * loop.progress
             yield {"phase": "reference", **row, "done": done, "transforms": []}
         left = self.transforms[len(self.invariances) :]
-        for row, steps in self._measure(left, end):
-            self.invariances.append(row)
+        for found, steps in self._measure(left, end):
+            self.invariances.append(found)
             self.branch_steps += steps
             part = len(self.invariances) / len(self.transforms)
             yield {
@@ -73,7 +73,11 @@ class Search:
                 "loss": self.reference.best_loss,
                 "done": share * (REFERENCE_WORK + (1 - REFERENCE_WORK) * part),
                 "transforms": [
-                    {"name": row.transform.name, "strength": row.strength, "status": row.status}
+                    {
+                        "name": found.transform.name,
+                        "strength": found.strength,
+                        "status": found.status,
+                    }
                 ],
             }
 

@@ -3,7 +3,7 @@
 import copy
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 class WeightAverage:
@@ -22,7 +22,8 @@ class WeightAverage:
         """Move the average towards the network."""
         self.updates += 1
         weight = 1 - min(self.factor, self.updates / (self.updates + 10))
-        own, other = (list(each.parameters()) for each in (self.network, network))
+        own: list[Tensor] = list(self.network.parameters())
+        other: list[Tensor] = list(network.parameters())
         torch._foreach_lerp_(own, other, weight)
         for buffer, new in zip(self.network.buffers(), network.buffers(), strict=True):
             if buffer.is_floating_point():

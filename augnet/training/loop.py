@@ -24,8 +24,8 @@ class Loop:
 
     `batches()` gives the batches of one epoch. `schedule(progress)` is called before each step.
     `weight(batch)` is the weight of a batch in the means. Training ends after `epochs` or after
-    `steps`, whichever comes first; steps that would take longer than `seconds`, from the start of an
-    iteration on, are dropped.
+    `steps`, whichever comes first. Steps that would take longer than `seconds`, from the start of
+    an iteration on, are dropped.
     """
 
     def __init__(
