@@ -249,9 +249,6 @@ METHODS: dict[str, Callable[[Task, int], Outcome]] = {
     "augerino": augerino,
     "grid": grid,
     "full start": learn_with(LearnConfig(start=1.0)),
-    "no borders": learn_with(LearnConfig(border_margin=1.15)),
-    "no border distance": learn_with(LearnConfig(border_distance=math.inf)),
-    "no rejections": learn_with(LearnConfig(rejections=10**6)),
-    "no held-out samples": learn_with(LearnConfig(hold_out=False)),
+    "no early stopping": learn_with(LearnConfig(patience=10.0, min_improvement=1e-9)),
 }
 """Ours, what it is compared with, and ours less one ingredient each."""
