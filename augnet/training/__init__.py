@@ -3,12 +3,14 @@
 `Loop` runs a `step(batch)`; `descend` and `update` are the only places that step an optimizer.
 The digests of files are in the manifest of a directory, `manifest.json`.
 `ResumableDirectory` holds the files of a job; `RandomState` keeps its random numbers apart.
+`choose_threads` picks as many threads as there are free cores, and `use_threads` uses them.
 """
 
 from augnet.training.allocator import keep_freed_memory
 from augnet.training.directory import DirectoryError, ResumableDirectory, fingerprint
 from augnet.training.loop import Loop, Row, descend, one_cycle, update
 from augnet.training.random_state import RandomState
+from augnet.training.threads import choose_threads, use_threads
 
 __all__ = [
     "DirectoryError",
@@ -16,9 +18,11 @@ __all__ = [
     "RandomState",
     "ResumableDirectory",
     "Row",
+    "choose_threads",
     "descend",
     "fingerprint",
     "keep_freed_memory",
     "one_cycle",
     "update",
+    "use_threads",
 ]
