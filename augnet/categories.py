@@ -31,6 +31,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise TypeError(f"{name} takes one value per sample; got {values!r}")
     if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind not in "fc":
         array = array[:, 0]
+    if array.dtype.kind == "U" and array.ndim == 1 and isinstance(values, list | tuple):
+        array = np.asarray(values, dtype=object)  # numpy writes a missing value as "nan"
     if array.dtype.kind in "ST":
         return array.astype(str)
     if array.dtype.kind != "O":

@@ -86,8 +86,7 @@ def _shares(groups: Tensor, strata: Tensor) -> Tensor:
 
 def halve(groups: Tensor, labels: Tensor, generator: Generator | None) -> Tensor | None:
     """Return which samples are fitted: about half, of all classes on both sides; None if none."""
-    groups = groups.to(labels.device)
-    if bool(in_one_group(groups, labels).any()):
+    if not labels.is_floating_point() and bool(in_fewer_groups(groups, labels, 2).any()):
         return None
     for fitted in draw_sides(groups, labels, 0.5, generator):
         if _complete(fitted, labels):
@@ -103,26 +102,27 @@ def _complete(side: Tensor, labels: Tensor) -> bool:
     return len(sides[0]) == len(sides[1]) == len(sides[2])
 
 
-def in_one_group(groups: Tensor, labels: Tensor) -> Tensor:
-    """Tell for each sample whether all samples of its class are in one group."""
-    if labels.is_floating_point():
-        return torch.full((len(labels),), len(groups.unique()) < 2, device=labels.device)
+def in_fewer_groups(groups: Tensor, classes: Tensor, least: int) -> Tensor:
+    """Return the classes that are in fewer groups than `least`."""
     width = int(groups.max()) + 1
-    pairs = (labels * width + groups).unique()
-    return ((pairs // width).bincount() < 2)[labels]
+    pairs = (classes * width + groups.to(classes.device)).unique()
+    present, counts = (pairs // width).unique(return_counts=True)
+    return present[counts < least]
 
 
-def refusal(groups: Tensor, labels: Tensor, names: Sequence[str] = ()) -> str:
-    """Say why groups cannot be halved, and what helps. `names` are those of classes."""
-    single = labels[in_one_group(groups.to(labels.device), labels)].unique().tolist()
-    if single and not labels.is_floating_point():
-        classes = listing(names[each] if names else each for each in single)
+def refusal(groups: Tensor, labels: Tensor, least: int, names: Sequence[str] = ()) -> str:
+    """Say why groups cannot be split, and what helps.
+
+    Each class should be in `least` groups. `names` are those of classes.
+    """
+    few = [] if labels.is_floating_point() else in_fewer_groups(groups, labels, least).tolist()
+    if few:
+        classes = listing(names[each] if names else each for each in few)
         return (
-            f"each class must be in 2 groups or more; in one group only: {classes}. A group is "
-            "either fitted or held out, and both need all classes: leave these classes out, or "
-            "learn without groups"
+            f"each class must be in {least} groups or more, as no group is on both sides of a "
+            f"split; in fewer: {classes}. Leave these classes out, or learn without groups"
         )
     return (
-        f"the {len(groups.unique())} groups cannot be split into two halves that both have all "
-        "classes: give more groups, leave rare classes out, or learn without groups"
+        f"no split of the {len(groups.unique())} groups has all classes on both sides: give more "
+        "groups, leave rare classes out, or learn without groups"
     )

@@ -137,4 +137,4 @@ def _refusal(samples: Collection, groups: Tensor, y: Tensor) -> str:
             f"{count} {kind} are too few: learning needs {MIN_GROUPS} or more, one to test and two "
             "to learn from"
         )
-    return f"{kind}: {refusal(groups, y, samples.classes)}"
+    return f"{kind}: {refusal(groups, y, MIN_GROUPS, samples.classes)}"

@@ -241,7 +241,7 @@ def _group_halves(
     """Split rows into two halves without a common group, in random order."""
     fitted = halve(groups, labels, generator)
     if fitted is None:
-        raise ValueError(f"learn cannot split by groups: {refusal(groups, labels, names)}")
+        raise ValueError(f"learn cannot split by groups: {refusal(groups, labels, 2, names)}")
     rows = torch.arange(len(labels), device=labels.device)
     return _shuffle(rows[fitted], generator), _shuffle(rows[~fitted], generator)
 
