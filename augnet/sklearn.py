@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from augnet.categories import look_like_values
 from augnet.data.input_spec import DIMENSIONS, InputSpec
 from augnet.learn import OPTIONS, LearnConfig, learn
 from augnet.learn.config import Trunk
@@ -49,6 +50,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         budget: int | float | str | None = None,
         seeds: int = 1,
         copies: int = 10,
+        threads: int | None = None,
         sfreq: float | None = None,
         channels: Iterable[str] | None = None,
         random_state: Any = 0,
@@ -59,6 +61,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.budget = budget
         self.seeds = seeds
         self.copies = copies
+        self.threads = threads
         self.sfreq = sfreq
         self.channels = channels
         self.random_state = random_state
@@ -72,7 +75,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             **more,
         )  # fmt: skip
 
-    def _fit(self, x: Array, y: torch.Tensor, classes: tuple[str, ...]) -> None:
+    def _fit(self, x: Array, y: torch.Tensor, classes: tuple[str, ...], groups: Any) -> None:
         if x.ndim - 1 not in DIMENSIONS:
             raise ValueError(f"X is (N, D), (N, C, T) or (N, C, H, W); got shape {x.shape}")
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -89,7 +92,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             sfreq=self.sfreq,
             channels=tuple(self.channels or ()),
         ).fitted(samples)
-        result = learn(spec.prepare(samples), y, config=config, **spec.shared)
+        result = learn(spec.prepare(samples), y, groups=groups, config=config, **spec.shared)
         self.model_ = Model.of(
             result.net,
             spec.shape,
@@ -138,14 +141,20 @@ class AugNetClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     measured them, its training steps and warnings; `model_` is the model.
     """
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Measure the invariances, and train the net."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803
+        """Measure the invariances, and train the net; no group is both fitted and held out."""
         x, y = self._checked(X, y, fitting=True)
         check_classification_targets(y)
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("AugNetClassifier takes at least two classes; y has one class")
-        self._fit(x, torch.from_numpy(numbers.astype(np.int64)), tuple(map(str, self.classes_)))
+        labels = torch.from_numpy(numbers.astype(np.int64))
+        if self.classes_.dtype.kind in "iu" and look_like_values(labels.bincount()):
+            raise ValueError(
+                f"AugNetClassifier takes classes; {len(y)} samples have {len(self.classes_)} "
+                "different whole numbers, most of them rare: AugNetRegressor is for values"
+            )
+        self._fit(x, labels, tuple(map(str, self.classes_)), groups)
         return self
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
@@ -167,10 +176,10 @@ class AugNetRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Measure the invariances, and train the net."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # noqa: N803
+        """Measure the invariances, and train the net; no group is both fitted and held out."""
         x, y = self._checked(X, y, fitting=True)
-        self._fit(x, torch.from_numpy(np.asarray(y, dtype=np.float32)), ())
+        self._fit(x, torch.from_numpy(np.asarray(y, dtype=np.float32)), (), groups)
         return self
 
     def predict(self, X: Any) -> Array:  # noqa: N803

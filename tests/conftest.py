@@ -7,12 +7,19 @@ import pytest
 import torch
 
 from augnet.paper.datasets import cifar
+from augnet.training import threads
 
 
 @pytest.fixture(autouse=True)
 def same_seed() -> None:
     """Let no test depend on which tests the same process ran before."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the number of threads, and so the last digits, not depend on what else is running."""
+    monkeypatch.setattr(threads, "_running", lambda: 1)
 
 
 @pytest.fixture

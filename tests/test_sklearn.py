@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from augnet.learn import OPTIONS
+from augnet.learn import OPTIONS, learn
 from augnet.learn.result import Invariance
 from augnet.model import load
 from augnet.sklearn import AugNetClassifier, AugNetRegressor, _row
@@ -96,6 +96,44 @@ def test_signals_images_and_values():
     assert both.predict(x).shape == (60, 2)
     with pytest.raises(ValueError, match="got shape"):
         AugNetRegressor().fit(np.zeros((20, 2, 2, 2, 2)), np.arange(20.0))
+
+
+def test_groups_are_given_to_fit(monkeypatch):
+    x, y = blobs()
+    groups = [f"s{number // 6}" for number in range(len(y))]
+    given = []
+    monkeypatch.setattr(
+        "augnet.sklearn.learn",
+        lambda *data, **more: given.append(more["groups"]) or learn(*data, **more),
+    )
+    model = AugNetClassifier(["sign_flip"], budget=1)
+    model.fit(x, y, groups=groups)
+    make_pipeline(StandardScaler(), model).fit(x, y, augnetclassifier__groups=groups)
+    AugNetRegressor(["sign_flip"], budget=1).fit(x, x[:, 0], groups)
+    assert given == [groups, groups, groups]
+    with pytest.raises(ValueError, match="one group per sample"):
+        model.fit(x, y, groups=groups[:5])
+    with pytest.raises(ValueError, match="in fewer: 0, 1"):
+        model.fit(x, y, groups=y)
+
+
+def test_booleans_are_classes_and_many_whole_numbers_are_not():
+    x, y = blobs()
+    model = AugNetClassifier(["sign_flip"], budget=1).fit(x, y == "yes")
+    assert model.classes_.tolist() == [False, True]
+    assert model.predict(x).dtype == bool
+    with pytest.raises(ValueError, match="AugNetRegressor is for values"):
+        AugNetClassifier(["sign_flip"]).fit(x, np.arange(len(y)) // 2)
+
+
+def test_frames_of_pandas_are_taken():
+    pandas = pytest.importorskip("pandas")
+    x, y = blobs()
+    frame = pandas.DataFrame(x, columns=list("abc"))
+    groups = pandas.Series(np.arange(len(y)) // 6)
+    model = AugNetClassifier(["sign_flip"], budget=1).fit(frame, pandas.Series(y), groups=groups)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.predict(frame).shape == y.shape
 
 
 FEW = "learn takes 16 samples, and 4 of each class: this check has fewer"

@@ -122,12 +122,18 @@ class Job:
         train, config = self.split.train, self.settings.learn
         assert train.y is not None
         budget = _for_learning(parse_budget(config.budget))
-        return Learner(
+        learner = Learner(
             self.input_spec.prepare(train.x),
             train.y,
+            groups=train.groups,
             config=replace(config, budget=budget),
             **self.input_spec.shared,
         )
+        if learner.data.group_counts is not None:
+            fitted, held_out = learner.data.group_counts
+            kind = train.group_kind
+            train.log.note(f"of the training {kind}, {fitted} are fitted and {held_out} held out")
+        return learner
 
     def _resume(self, learner: Learner) -> None:
         state = self.directory.load_state()
@@ -143,10 +149,11 @@ class Job:
 
 
 def _fingerprint(samples: Collection) -> str:
-    """Return the fingerprint of samples, labels and the names of classes."""
+    """Return the fingerprint of samples, labels, the names of classes, and groups."""
     classes = torch.tensor(list("\n".join(samples.classes).encode()), dtype=torch.uint8)
     labels = torch.empty(0) if samples.y is None else samples.y
-    return fingerprint(samples.x, labels, classes)
+    groups = () if samples.groups is None else (samples.groups,)
+    return fingerprint(samples.x, labels, classes, *groups)
 
 
 def _for_learning(given: int | float | None) -> int | float | None:

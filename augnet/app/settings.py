@@ -38,13 +38,18 @@ class Settings:
 
     @property
     def values(self) -> dict[str, Any]:
-        """All settings as plain values, for files: options, and constants that were changed."""
+        """All settings that decide what comes out, as plain values, for files.
+
+        These are options, and constants that were changed. Threads decide on the speed only: a job
+        may be resumed with another number.
+        """
         constants = {
             each.name: getattr(self.learn, each.name)
             for each in fields(LearnConfig)
             if each.name not in FIELDS and getattr(self.learn, each.name) != each.default
         }
-        return {"data": self.data, **self.options, **constants}
+        options = {name: value for name, value in self.options.items() if name != "threads"}
+        return {"data": self.data, **options, **constants}
 
     @property
     def command(self) -> str:
@@ -101,6 +106,7 @@ ARGUMENTS = {
     "seed": Argument(int, min=0),
     "seeds": Argument(int, min=1),
     "copies": Argument(int, min=1),
+    "threads": Argument(int | None, min=1),
     "task": Argument(str),
     "channels": Argument(str, "", parse_names, ",".join),
 }

@@ -43,6 +43,10 @@ __all__ = [
 
 ARRAYS = (".npz", ".npy", ".safetensors")
 TABLES = (".csv", ".parquet", ".pq")
+GROUPS_HINTS = {
+    "recordings": ": each recording is a group already",
+    "a folder of images": ": list the images in a table, with the columns path, label and groups",
+}
 Reader: TypeAlias = Callable[[Path, ReadOptions, InputSpec | None, bool, int], Collection]
 
 
@@ -66,7 +70,8 @@ def read(
     for each in fields(ReadOptions):
         if each.name not in known and getattr(given, each.name) != each.default:
             name = each.name.replace("_", "-")
-            raise DataError(f"--{name} is not for {path}, which is read as {kind}")
+            hint = GROUPS_HINTS.get(kind, "") if name == "groups" else ""
+            raise DataError(f"--{name} is not for {path}, which is read as {kind}{hint}")
     return reader(path, given, input_spec, labeled, seed)
 
 
@@ -77,7 +82,7 @@ def _reader(path: Path) -> tuple[Reader, str, set[str]]:
     if any(is_recording(file) for file in candidates):
         return recordings, "recordings", {"max_samples", "channels", "window"}
     if path.is_file() and suffix in ARRAYS:
-        return arrays, "arrays", {"max_samples", "task", "sfreq", "channels"}
+        return arrays, "arrays", {"max_samples", "task", "groups", "sfreq", "channels"}
     if path.is_file() and suffix not in TABLES:
         raise DataError(
             f"{path} cannot be read: expected a folder of images or recordings, or a file "
@@ -89,5 +94,5 @@ def _reader(path: Path) -> tuple[Reader, str, set[str]]:
     except ImportError:
         raise DataError(f"reading {path} needs Pillow: pip install 'augnet[own]'") from None
     if path.is_file():
-        return table, "a table", {"max_samples", "task", "size", "column"}
+        return table, "a table", {"max_samples", "task", "size", "column", "groups"}
     return folder, "a folder of images", {"max_samples", "task", "size"}

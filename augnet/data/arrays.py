@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from augnet.data.collection import Collection, draw_rows, encode
+from augnet.data.collection import Collection, draw_rows, encode, encode_groups
 from augnet.data.input_spec import DIMENSIONS, InputSpec
 from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
@@ -27,10 +27,12 @@ def arrays(
     """Read samples (N, ...): vectors (N, D), signals (N, C, T) or images (N, C, H, W).
 
     The labels of `x.npy` are in `y.npy` of the same folder; `train_x.npy` has `train_y.npy`.
-    Images may have their channels last.
+    Groups are in `groups.npy`, or in the array `options.groups`. Images may have their channels
+    last.
     """
     log = ReadLog()
-    found = _open(path, labeled)
+    name = options.groups or "groups"
+    found = _open(path, labeled, name if labeled else None)
     x, y = found["x"], found.get("y") if labeled else None
     if x.dtype.kind not in "fiub" or x.ndim == 0:
         raise DataError(f"{path}: x must be an array of numbers (N, ...); got {x.dtype} {x.shape}")
@@ -39,10 +41,12 @@ def arrays(
     if len(x) == 0:
         raise DataError(f"{path} has no samples: x is {x.shape}")
     labels, classes = encode(y, options.task) if y is not None else (None, ())
+    groups = _groups(found, options.groups, path) if labeled else None
     rows = draw_rows(labels, len(x), options.max_samples, seed)
     if len(rows) < len(x):
         log.note(f"{len(rows)} of {len(x)} samples were drawn (--max-samples)")
         x, labels = x[rows.numpy()], None if labels is None else labels[rows]
+        groups = None if groups is None else groups[rows]
     samples = _with_axes(_tensor(np.ascontiguousarray(x)), spec, log)
     names = tuple(map(str, rows.tolist()))
     if spec is None:
@@ -58,27 +62,36 @@ def arrays(
                 f"--channels has {len(spec.channels)} names; the signals have {spec.shape[0]} "
                 f"channels (x has shape {tuple(x.shape)})"
             )
-    return Collection(samples, labels, classes, names, spec, log).finite()
+    by = name if groups is not None else None
+    return Collection(samples, labels, classes, names, spec, log, groups, by).finite()
 
 
-def _open(path: Path, labeled: bool) -> dict[str, Any]:
-    """Read x, and y if there is one."""
+def _groups(found: dict[str, Any], given: str | None, path: Path) -> torch.Tensor | None:
+    """Return the groups by the array that was named, or by `groups` if it is there."""
+    name = given or "groups"
+    if name.lower() in found:
+        return encode_groups(found[name.lower()], len(found["x"]), path, name)
+    if given is not None:
+        raise DataError(f"{path} has no array {given} for --groups: save it with x and y")
+    return None
+
+
+def _open(path: Path, labeled: bool, groups: str | None) -> dict[str, Any]:
+    """Read x, and y and the array of groups if there are such; by names in lower case."""
+    wanted = {"x", "y"} | ({groups.lower()} if groups else set())
     try:
         if path.suffix == ".safetensors":
             found: dict[str, Any] = dict(load_file(path))
         elif path.suffix == ".npz":
             with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                found = {name: file[name] for name in ("x", "y", "X", "Y") if name in file}
                 keys = list(file)
+                found = {name: file[name] for name in keys if name.lower() in wanted}
         else:
             found = {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-            other = _labels_file(path)
-            if other is not None:
-                found["y"] = np.load(other, allow_pickle=False)
-            elif labeled:
-                raise DataError(
-                    f"{path} has no labels: put them into the same folder, as x.npy and y.npy"
-                )
+            for name in ("y", "Y", *([groups] if groups else [])):
+                beside = path.with_name(f"{path.stem[:-1]}{name}.npy")
+                if path.stem.lower().endswith("x") and beside.exists():
+                    found[name] = np.load(beside, allow_pickle=False)
     except (SafetensorError, BadZipFile, EOFError, OSError) as error:
         raise DataError(f"{path} is truncated or of another format: {error}") from None
     except ValueError as error:
@@ -90,21 +103,12 @@ def _open(path: Path, labeled: bool) -> dict[str, Any]:
         ) from None
     keys = keys if path.suffix == ".npz" else list(found)
     found = {key.lower(): value for key, value in found.items()}
+    if labeled and "y" not in found and path.suffix == ".npy":
+        raise DataError(f"{path} has no labels: put them into the same folder, as x.npy and y.npy")
     if "x" not in found or (labeled and "y" not in found):
         expected = "x and y" if labeled else "x"
         raise DataError(f"{path} has the arrays {', '.join(keys) or 'none'}; expected {expected}")
     return found
-
-
-def _labels_file(path: Path) -> Path | None:
-    """Return the file of labels of a .npy file of samples."""
-    stem = path.stem
-    for samples, labels in (("x", "y"), ("X", "y"), ("X", "Y")):
-        if stem.endswith(samples):
-            candidate = path.with_name(f"{stem[: -len(samples)]}{labels}.npy")
-            if candidate.exists():
-                return candidate
-    return None
 
 
 def _tensor(x: np.ndarray[Any, Any]) -> torch.Tensor:

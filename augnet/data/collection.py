@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from augnet.categories import look_like_values
 from augnet.data.input_spec import InputSpec
 from augnet.data.options import Task
 from augnet.data.read_log import DataError, ReadLog
+from augnet.groups import number_groups
 
 MAX_CLASSES = 1000
 """More classes than this are taken for a mistake."""
@@ -30,6 +33,13 @@ class Collection:
     log: ReadLog = field(default_factory=ReadLog)
     groups: Tensor | None = None
     """The group of each sample, such as its recording: groups are not split."""
+    grouped_by: str | None = None
+    """The column or array of groups; None for recordings, which are split if they are too few."""
+
+    @property
+    def group_kind(self) -> str:
+        """What groups are, in the plural."""
+        return "recordings" if self.grouped_by is None else f"groups ({self.grouped_by})"
 
     def __len__(self) -> int:
         return len(self.x)
@@ -58,6 +68,14 @@ class Collection:
         if not bool(good.any()):
             raise DataError(f"all {len(self)} samples have NaN or infinite values")
         return self[good.nonzero()[:, 0]]
+
+
+def encode_groups(groups: Any, count: int, path: Path, name: str) -> Tensor:
+    """Convert groups to numbers; refuse what is not one group per sample."""
+    try:
+        return number_groups(groups, count)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{path}, {name}: {error}") from None
 
 
 def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[str, ...]]:
@@ -89,11 +107,17 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
         if not np.isfinite(array).all():
             raise DataError("some labels are NaN: remove those samples, or use --task regression")
         array = array.astype(np.int64)
-    names, numbers = np.unique(array, return_inverse=True)
+    names, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(names) > MAX_CLASSES:
         raise DataError(
             f"{len(names)} classes are too many (the limit is {MAX_CLASSES}): for numbers, use "
             "--task regression"
+        )
+    if task == "auto" and array.dtype.kind in "iu" and look_like_values(torch.as_tensor(counts)):
+        raise DataError(
+            f"{len(array)} samples have {len(names)} different whole numbers as labels, most of "
+            f"them {int(np.median(counts))} times or less: use --task regression if these are "
+            "values, and --task classification if they are classes"
         )
     return torch.as_tensor(numbers.astype(np.int64)), tuple(str(name) for name in names)
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from augnet.data.collection import Collection, draw_rows, encode
+from augnet.data.collection import Collection, draw_rows, encode, encode_groups
 from augnet.data.folders import walk
 from augnet.data.input_spec import InputSpec
 from augnet.data.options import ReadOptions
@@ -58,6 +58,7 @@ def files(
     options: ReadOptions,
     spec: InputSpec | None = None,
     seed: int = 0,
+    groups: Sequence[object] | None = None,
 ) -> Collection:
     """Read images by their paths, evenly from all classes."""
     y, _ = encode(labels, options.task) if labels is not None else (None, ())
@@ -78,7 +79,10 @@ def files(
     classes: tuple[str, ...] = ()
     if labels is not None:
         y, classes = encode([labels[row] for row in kept], options.task)
-    return Collection(torch.from_numpy(pixels), y, classes, names, spec, log)
+    numbers = None
+    if groups is not None:
+        numbers = encode_groups([groups[row] for row in kept], len(kept), root, "groups")
+    return Collection(torch.from_numpy(pixels), y, classes, names, spec, log, numbers)
 
 
 def _is_sample(file: Path, root: Path, labeled: bool, log: ReadLog) -> bool:

@@ -29,6 +29,13 @@ class ReadOptions:
         ),
     )
     column: str | None = field(default=None, metadata=_help("The column of labels in a table."))
+    groups: str | None = field(
+        default=None,
+        metadata=_help(
+            "The column or array of groups, such as subjects, which are never split. Default: "
+            "groups, if it is there."
+        ),
+    )
     sfreq: float | None = field(
         default=None, metadata=_help("The sampling rate of signals in arrays, in Hz.")
     )

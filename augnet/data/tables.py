@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from augnet.data import images
@@ -23,26 +24,30 @@ def table(
 ) -> Collection:
     """Read the images that a table names; paths are relative to the table.
 
-    `options.column` is the column of labels, if it has none of the usual names.
+    `options.column` is the column of labels, if it has none of the usual names; `options.groups`
+    that of groups, if it is not called groups.
     """
     columns = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _csv(path)
     paths = _column(columns, PATHS, None, path)
     labels = _column(columns, LABELS, options.column, path) if labeled else None
+    groups = _groups(columns, options.groups, path) if labeled else None
     log = ReadLog()
     here = path.parent
     rows = []
     for number, name in enumerate(paths):
         if not str(name or "").strip():
             log.skip("rows without a path", f"row {number + 1}")
-        elif labels is not None and str(labels[number] if labels[number] is not None else "") == "":
+        elif labels is not None and _is_empty(labels[number]):
             log.skip("rows without a label", f"row {number + 1}")
+        elif groups is not None and _is_empty(groups[number]):
+            log.skip("rows without a group", f"row {number + 1}")
         elif not (here / str(name)).exists():
             log.skip("missing files", name)
         else:
             rows.append(number)
     if not rows:
         raise DataError(f"{path} names no file that exists; paths are relative to {here}. {log}")
-    return images.files(
+    collection = images.files(
         [here / str(paths[row]) for row in rows],
         None if labels is None else [labels[row] for row in rows],
         here,
@@ -50,7 +55,22 @@ def table(
         options,
         spec,
         seed,
+        None if groups is None else [groups[row] for row in rows],
     )
+    return replace(collection, grouped_by=options.groups or "groups") if groups else collection
+
+
+def _is_empty(cell: object) -> bool:
+    return cell is None or str(cell) == ""
+
+
+def _groups(
+    columns: dict[str, Sequence[object]], given: str | None, path: Path
+) -> Sequence[object] | None:
+    """Return the column of groups that was named, or `groups` if it is there."""
+    if given is None and "groups" not in {name.strip().lower() for name in columns if name}:
+        return None
+    return _column(columns, ("groups",), given, path)
 
 
 def _csv(path: Path) -> dict[str, Sequence[object]]:

@@ -48,13 +48,16 @@ def learn(
     y: Any,
     transforms: str | TransformSpec | Iterable[TransformSpec] | None = None,
     *,
+    groups: Any = None,
     config: LearnConfig | None = None,
     progress: bool | Callable[[Row], object] = False,
     **options: Any,
 ) -> InvarianceResult:
     """Measure for each transform up to which strength it preserves the label.
 
-    `x` is a float tensor or array (N, ...), `y` whole numbers (classes) or floats (values).
+    `x` is a float tensor or array (N, ...), `y` whole numbers or strings (classes) or floats
+    (values). Classes of strings are numbered in sorted order. `groups` has the group of each
+    sample, such as its subject, as a whole number or string: no group is both fitted and held out.
     Arguments that transforms share, such as `sfreq=100` or `channels=[...]`, are given by name.
     `config` gives options and constants at once; options given by name replace its own.
     `progress` is True for a line now and then, or a function that is called with each row of the
@@ -80,7 +83,7 @@ def learn(
     >>> result.net(x).argmax(1).equal(y)
     True
     """
-    learner = Learner(x, y, transforms, config=config, **options)
+    learner = Learner(x, y, transforms, groups=groups, config=config, **options)
     report = _reporter(progress)
     for row in learner:
         report(row)

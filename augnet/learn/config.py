@@ -55,6 +55,9 @@ class LearnConfig:
     seed: int = option(0, "One seed gives one result.")
     seeds: int = option(1, "Measure with this many seeds, and join the results.")
     copies: int = option(10, "Average the predictions of the net over this many views.")
+    threads: int | None = option(
+        None, "Threads of torch on the CPU. Default: fewer where the machine is busy."
+    )
 
     tolerance: float = option(
         0.01, "Error that a transform may add: 0.01 is one point of accuracy."
@@ -140,6 +143,8 @@ class LearnConfig:
     def __post_init__(self) -> None:
         """Refuse values that would fail late."""
         parse_budget(self.budget)
+        if self.threads is not None:
+            validation.count(self.threads, "threads")
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral):
             raise ValueError(f"seed takes a whole number; got {self.seed!r}")
         for each in fields(self):

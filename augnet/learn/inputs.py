@@ -3,19 +3,26 @@
 import copy
 import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from augnet import validation
+from augnet.categories import MANY, as_array, listing, look_like_values, number
+from augnet.groups import halve, number_groups, refusal
 from augnet.learn.config import DEFAULTS, LearnConfig, Trunk
 from augnet.transforms import TRANSFORMS, Transform, TransformSpec, build_transforms
 from augnet.trunks import build_trunk
+
+IMAGE_CHANNELS = (1, 3, 4)
+MIN_SIDE = 8
+"""Two similar axes of at least this size before 1, 3 or 4 last ones are height and width."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,17 @@ class LearnData:
     mean: Tensor
     scale: Tensor
     """Mean and standard deviation of targets that are values."""
+    class_names: tuple[str, ...] = ()
+    """The names of classes, if labels were strings."""
+    groups: Tensor | None = None
+    """The group of each sample, from 0; no group is both fitted and held out."""
+
+    @property
+    def group_counts(self) -> tuple[int, int] | None:
+        """How many groups are fitted, and how many are held out."""
+        if self.groups is None:
+            return None
+        return len(self.groups[self.fitted].unique()), len(self.groups[self.held_out].unique())
 
     @property
     def outputs(self) -> int:
@@ -55,17 +73,19 @@ class LearnData:
 
 
 def prepare_data(
-    x: Any, y: Any, generator: torch.Generator | None = None, config: LearnConfig = DEFAULTS
+    x: Any,
+    y: Any,
+    generator: torch.Generator | None = None,
+    config: LearnConfig = DEFAULTS,
+    groups: Any = None,
 ) -> LearnData:
-    """Validate samples and labels, and hold out every other sample of each class."""
-    samples, labels = _tensor(x, "x"), _tensor(y, "y").to(_tensor(x, "x").device)
-    if not samples.is_floating_point():
-        raise TypeError(f"learn takes x in floats; got {samples.dtype}: x.float(), / 255 for bytes")
-    samples = samples.detach() if samples.dtype in validation.FLOATS else samples.detach().float()
-    if samples.dim() < 2:
-        raise ValueError(f"learn takes x as (N, ...); got shape {tuple(samples.shape)}")
-    if labels.dim() == 2 and labels.shape[1] == 1 and not labels.is_floating_point():
-        labels = labels[:, 0]
+    """Validate samples and labels, and hold out every other sample of each class.
+
+    With `groups`, whole groups are held out, with about half of each class.
+    """
+    samples = _samples(x)
+    labels, names = _labels(y)
+    labels = labels.to(samples.device)
     if labels.shape[:1] != samples.shape[:1]:
         raise ValueError(
             f"learn takes one label per sample; got {len(samples)} samples and y of shape "
@@ -74,9 +94,15 @@ def prepare_data(
     if len(samples) < config.min_samples:
         raise ValueError(f"learn takes at least {config.min_samples} samples; got {len(samples)}")
     validation.finite(samples, "learn takes finite x; it has NaN or infinite values")
+    _check_images(samples)
     regression = labels.is_floating_point()
-    labels = _values(labels, samples.dtype) if regression else _classes(labels, config)
-    fitted, held_out = _halves(labels, regression, generator)
+    labels = _values(labels, samples.dtype) if regression else _classes(labels, names, config)
+    numbers = None
+    if groups is None:
+        fitted, held_out = _halves(labels, regression, generator)
+    else:
+        numbers = number_groups(groups, len(samples)).to(samples.device)
+        fitted, held_out = _group_halves(labels, names, numbers, generator)
     return LearnData(
         samples,
         labels,
@@ -85,16 +111,62 @@ def prepare_data(
         0 if regression else int(labels.max()) + 1,
         labels.mean(0) if regression else labels.new_zeros(()),
         labels.std(0) if regression else labels.new_ones(()),
+        names,
+        numbers,
     )
 
 
-def _tensor(value: Any, name: str) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
+def _samples(x: Any) -> Tensor:
+    """Validate the type and the shape of samples."""
+    samples = x if isinstance(x, Tensor) else _from_array(np.asarray(x), "x")
+    if not samples.is_floating_point():
+        raise TypeError(f"learn takes x in floats; got {samples.dtype}: x.float(), / 255 for bytes")
+    if samples.dim() < 2:
+        raise ValueError(f"learn takes x as (N, ...); got shape {tuple(samples.shape)}")
+    return samples.detach() if samples.dtype in validation.FLOATS else samples.detach().float()
+
+
+def _from_array(array: NDArray[Any], name: str) -> Tensor:
     try:
-        return torch.as_tensor(np.asarray(value))
+        # Columns of pandas can be read-only, and torch warns about these.
+        return torch.as_tensor(array if array.flags.writeable else array.copy())
     except (TypeError, ValueError) as error:
         raise TypeError(f"learn takes {name} as a tensor or an array of numbers: {error}") from None
+
+
+def _check_images(x: Tensor) -> None:
+    """Refuse images with their channels last, and images of bytes as floats."""
+    if x.dim() != 4:
+        return
+    _, first, second, last = x.shape
+    similar = min(first, second) >= MIN_SIDE and max(first, second) <= 2 * min(first, second)
+    if last in IMAGE_CHANNELS and similar:
+        raise ValueError(
+            f"learn takes images (N, C, H, W); got shape {tuple(x.shape)}, which has its channels "
+            "last: x.movedim(-1, 1), or np.moveaxis(x, -1, 1) for an array"
+        )
+    low, high = float(x.min()), float(x.max())
+    if first not in IMAGE_CHANNELS or low < 0 or not 1 < high <= 255:
+        return
+    if bool((x[:2] == x[:2].round()).all()) and bool((x == x.round()).all()):
+        scale = 255 if high > 127 else int(high)
+        raise ValueError(
+            "learn takes images with values from 0 to 1; these are whole numbers from "
+            f"{low:g} to {high:g}: x / {scale}"
+        )
+
+
+def _labels(y: Any) -> tuple[Tensor, tuple[str, ...]]:
+    """Return labels as a tensor, and the names of classes if labels are strings."""
+    if isinstance(y, Tensor):
+        column = y.dim() == 2 and y.shape[1] == 1 and not y.is_floating_point()
+        return (y[:, 0] if column else y), ()
+    array = as_array(y, "y")
+    if array.dtype.kind == "U":
+        if array.ndim != 1:
+            raise ValueError(f"learn takes one label per sample; got y of shape {array.shape}")
+        return number(array)
+    return _from_array(array.astype(np.int64) if array.dtype.kind in "iu" else array, "y"), ()
 
 
 def _values(labels: Tensor, dtype: torch.dtype) -> Tensor:
@@ -106,8 +178,8 @@ def _values(labels: Tensor, dtype: torch.dtype) -> Tensor:
     return labels
 
 
-def _classes(labels: Tensor, config: LearnConfig) -> Tensor:
-    """Validate labels that are classes."""
+def _classes(labels: Tensor, names: Sequence[str], config: LearnConfig) -> Tensor:
+    """Validate labels that are classes; `names` are theirs, if they were strings."""
     if labels.dim() != 1:
         raise ValueError(
             f"learn takes one whole number per sample as its class; got shape {tuple(labels.shape)}"
@@ -116,19 +188,41 @@ def _classes(labels: Tensor, config: LearnConfig) -> Tensor:
     labels = labels.detach().long()
     present, counts = labels.unique(return_counts=True)
     if len(present) < 2:
-        raise ValueError(f"learn takes at least 2 classes; all labels are {present.tolist()}")
+        raise ValueError(
+            f"learn takes at least 2 classes; all labels are {list(names) or present.tolist()}"
+        )
+    if not names:
+        _check_numbers(present, counts)
+    least = config.min_samples_per_class
+    if int(counts.min()) < least:
+        rare = present[counts < least].tolist()
+        rare = listing(names[each] if names else each for each in rare)
+        hint = "" if names or len(present) <= MANY else ", or y.float() for values"
+        raise ValueError(
+            f"learn takes at least {least} samples of each class; too few of {rare}: leave these "
+            f"classes out{hint}"
+        )
+    return labels
+
+
+def _check_numbers(present: Tensor, counts: Tensor) -> None:
+    """Refuse whole numbers that are values, or no numbers of classes."""
+    if look_like_values(counts):
+        raise ValueError(
+            f"learn takes whole numbers as classes; {int(counts.sum())} samples have "
+            f"{len(present)} different ones, most of them on {int(counts.median())} samples or "
+            "fewer: y.float() if these are values"
+        )
     if int(present[0]) < 0:
-        raise ValueError(f"learn takes classes from 0; got {int(present[0])}: y - y.min()?")
+        raise ValueError(
+            f"learn takes classes from 0; got {int(present[0])}: y - y.min(), or y.float() for "
+            "values"
+        )
     if int(present[-1]) >= 10 * len(present) + 100:
         raise ValueError(
             f"learn takes classes 0, 1, ...; got numbers up to {int(present[-1])} for "
             f"{len(present)} classes: y.unique(return_inverse=True)[1], or y.float() for values"
         )
-    least = config.min_samples_per_class
-    if int(counts.min()) < least:
-        rare = present[counts < least].tolist()
-        raise ValueError(f"learn takes at least {least} samples of each class; too few of {rare}")
-    return labels
 
 
 def _halves(
@@ -138,11 +232,22 @@ def _halves(
     order = torch.randperm(len(labels), generator=generator).to(labels.device)
     if not regression:
         order = order[labels[order].argsort(stable=True)]
-    fitted, held_out = (
-        half[torch.randperm(len(half), generator=generator).to(half.device)]
-        for half in (order[::2], order[1::2])
-    )
-    return fitted, held_out
+    return _shuffle(order[::2], generator), _shuffle(order[1::2], generator)
+
+
+def _group_halves(
+    labels: Tensor, names: Sequence[str], groups: Tensor, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """Split rows into two halves without a common group, in random order."""
+    fitted = halve(groups, labels, generator)
+    if fitted is None:
+        raise ValueError(f"learn cannot split by groups: {refusal(groups, labels, 2, names)}")
+    rows = torch.arange(len(labels), device=labels.device)
+    return _shuffle(rows[fitted], generator), _shuffle(rows[~fitted], generator)
+
+
+def _shuffle(rows: Tensor, generator: torch.Generator | None) -> Tensor:
+    return rows[torch.randperm(len(rows), generator=generator).to(rows.device)]
 
 
 def prepare_transforms(

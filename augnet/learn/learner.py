@@ -16,7 +16,7 @@ from augnet.learn.result import Invariance, InvarianceResult
 from augnet.learn.search import Search, from_plain, to_plain
 from augnet.learn.seeds import join_seeds
 from augnet.learn.selective import SelectiveLayers
-from augnet.training import RandomState, Row
+from augnet.training import RandomState, Row, choose_threads, use_threads
 from augnet.transforms import TransformSpec
 
 
@@ -34,13 +34,15 @@ class Learner:
         y: Any,
         transforms: str | TransformSpec | Iterable[TransformSpec] | None = None,
         *,
+        groups: Any = None,
         config: LearnConfig | None = None,
         **options: Any,
     ) -> None:
         self.config, shared = configure(config, transforms, options)
         self.started, self.spent = time.monotonic(), 0.0
+        self.threads = choose_threads(self.config.threads)
         seed = self.config.seed
-        self.data = prepare_data(x, y, Generator().manual_seed(seed), self.config)
+        self.data = prepare_data(x, y, Generator().manual_seed(seed), self.config, groups)
         self.layers = self._prepare_layers(shared)
         if self.layers:
             listed = dict.fromkeys(transform for layer in self.layers for transform in layer)
@@ -57,7 +59,7 @@ class Learner:
             self.trunk = prepare_trunk(self.config.trunk, self.data)
         reference = Reference(self.data, self.trunk, self.generator, self.config)
         self.search = Search(reference, self.transforms, self.config)
-        self._given = x, y
+        self._given, self._groups = (x, y), groups
         self.other_seeds: list[list[Invariance]] = []
         self.other: Learner | None = None
         """The seed that is running, if it is not the first."""
@@ -75,7 +77,7 @@ class Learner:
         rows = self._rows()
         while True:
             self.started = time.monotonic()
-            with self.random:
+            with self.random, use_threads(self.threads):
                 row = next(rows, None)
             self.spent += time.monotonic() - self.started
             if row is None:
@@ -153,7 +155,7 @@ class Learner:
 
     def _with_seed(self, seed: int) -> "Learner":
         config = replace(self.config, layers=None, budget=self.config.epochs, seed=seed, seeds=1)
-        return Learner(*self._given, self.transforms, config=config)
+        return Learner(*self._given, self.transforms, groups=self._groups, config=config)
 
     def _rescale(self, rows: Iterator[Row], number: int) -> Iterator[Row]:
         """Make "done" a fraction of the work of all seeds."""

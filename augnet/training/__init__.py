@@ -4,6 +4,7 @@
 The digests of files are in the manifest of a directory, `manifest.json`.
 `ResumableDirectory` holds the files of a job; `RandomState` keeps its random numbers apart.
 `WeightAverage` averages the weights of a network while it trains.
+`choose_threads` picks as many threads as there are free cores, and `use_threads` uses them.
 """
 
 from augnet.training.allocator import keep_freed_memory
@@ -11,6 +12,7 @@ from augnet.training.average import WeightAverage
 from augnet.training.directory import DirectoryError, ResumableDirectory, fingerprint
 from augnet.training.loop import Loop, Row, descend, one_cycle, update
 from augnet.training.random_state import RandomState
+from augnet.training.threads import choose_threads, use_threads
 
 __all__ = [
     "DirectoryError",
@@ -19,9 +21,11 @@ __all__ = [
     "ResumableDirectory",
     "Row",
     "WeightAverage",
+    "choose_threads",
     "descend",
     "fingerprint",
     "keep_freed_memory",
     "one_cycle",
     "update",
+    "use_threads",
 ]

@@ -185,6 +185,46 @@ def job(tmp_path, out="o", seeds=1):
     return made
 
 
+def test_groups_are_kept_whole_and_counted(tmp_path):
+    vectors(tmp_path / "d.npz", size=80)
+    with np.load(tmp_path / "d.npz") as file:
+        np.savez(tmp_path / "d.npz", x=file["x"], y=file["y"], subject=np.arange(80) // 8)
+    arguments = (tmp_path / "d.npz", "--transforms", "sign_flip", "--budget", 1)
+    done = augnet("learn", *arguments, "--groups", "subject", "--out", tmp_path / "o")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "o" / "index.html").read_text()
+    for text in (done.output, page, (tmp_path / "o" / "invariances.json").read_text()):
+        assert "training and test samples come from different groups (subject): 8 and 2" in text
+        assert "of the training groups (subject), 4 are fitted and 4 held out" in text
+    assert "--groups subject" in page
+    refused = augnet("learn", *arguments, "--groups", "speaker", "--out", tmp_path / "p")
+    assert refused.exit_code == 2
+    assert "no array speaker" in refused.output
+
+
+def test_other_groups_are_other_data(tmp_path):
+    vectors(tmp_path / "d.npz")
+    with np.load(tmp_path / "d.npz") as file:
+        x, y = file["x"], file["y"]
+    found = []
+    for groups in (np.arange(60) // 6, np.arange(60) % 10):
+        np.savez(tmp_path / "d.npz", x=x, y=y, groups=groups)
+        found.append(job(tmp_path).fingerprint)
+    assert found[0] != found[1]
+
+
+def test_a_job_is_resumed_with_another_number_of_threads(tmp_path):
+    vectors(tmp_path / "d.npz")
+    settings = [Settings.of(str(tmp_path / "d.npz"), threads=count) for count in (None, 1, 3)]
+    assert settings[0].values == settings[1].values == settings[2].values
+    assert "threads" not in settings[0].values
+    assert settings[2].command.endswith("--threads 3")
+    arguments = (tmp_path / "d.npz", "--transforms", "sign_flip", "--budget", 1)
+    for count in (1, 2):
+        done = augnet("learn", *arguments, "--threads", count, "--out", tmp_path / "o")
+        assert done.exit_code == 0, done.output
+
+
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_a_job_that_is_left_goes_on_to_the_same_end(tmp_path, seeds):
     vectors(tmp_path / "d.npz")
@@ -439,8 +479,9 @@ def parsed(command):
 
 OTHER_VALUES = {
     "transforms": ("rotate", "shear_x"), "layers": (("rotate",),), "trunk": "mine:net",
-    "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "max_samples": 99, "size": 32,
-    "task": "regression", "column": "the label", "sfreq": 0.5,
+    "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "threads": 2,
+    "max_samples": 99, "size": 32,
+    "task": "regression", "column": "the label", "groups": "the subject", "sfreq": 0.5,
     "channels": ("C3", "EEG Fpz"), "window": 2.0,
 }  # fmt: skip
 

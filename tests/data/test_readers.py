@@ -360,7 +360,11 @@ def test_events_without_duration_and_other_rates(tmp_path):
     }
     assert any("resampled to 100 Hz" in note for note in found.log)
     train, test = split(found)
-    assert not set(train.groups.tolist()) & set(test.groups.tolist())
+    files = [{name.split()[0] for name in part.names} for part in (train, test)]
+    assert sorted(map(len, files)) == [1, 1]
+    assert not files[0] & files[1]
+    assert train.groups is None  # one recording cannot be halved
+    assert "fitted and held-out samples come from the same recordings" in train.log
 
 
 def test_recordings_without_annotations_are_labeled_by_their_folders(tmp_path):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import get_num_threads
 
 from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
 from augnet.app.settings import ARGUMENTS, FIELDS, Argument, Settings, default
@@ -41,10 +42,17 @@ def learn(data: Data, out: Out, **options: Any) -> None:
             if not job.finished:
                 for line in split.train.log:
                     stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+                _show_threads(job.learner)
                 _follow(job)
                 job.finish()
             show(read_header(out))
         console.print(f"The page is {out / 'index.html'}", soft_wrap=True, highlight=False)
+
+
+def _show_threads(learner: Any) -> None:
+    """Say how many threads are used, if the load of the machine decided that."""
+    if learner.config.threads is None and learner.threads < get_num_threads():
+        stderr.print(f"Threads: {learner.threads}, as other processes run (--threads changes that)")
 
 
 def _parameter(name: str) -> Parameter:
