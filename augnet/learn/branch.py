@@ -5,6 +5,7 @@ transform only. So an answer does not depend on which other transforms are offer
 """
 
 import copy
+import math
 import time
 import zlib
 from dataclasses import asdict
@@ -13,7 +14,13 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.learn.config import LearnConfig
-from augnet.learn.decide import NO_TIME, Measured, decide_bernoulli, decide_range
+from augnet.learn.decide import (
+    NO_TIME,
+    Measured,
+    decide_bernoulli,
+    decide_range,
+    measure_crossing,
+)
 from augnet.learn.edge import EdgeRule
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.inputs import LearnData
@@ -67,16 +74,19 @@ class Branch:
         random = RandomState(self.data.x.device)
         with random:
             torch.manual_seed(self.seed)
-            for _ in range(self.config.extensions + 1):
+            for number in range(self.config.extensions + 1):
                 self.loop.seconds = None if end is None else end - time.monotonic()
                 for _ in self.loop:
                     pass
-                if end is not None and time.monotonic() >= end and self._moves():
+                late = end is not None and time.monotonic() >= end
+                if late and self._moves():
                     return self.unclear(NO_TIME)
-                if not self._moves():
-                    break
+                last = late or number == self.config.extensions
+                found = None if self._moves() and not last else self._decide(last)
+                if found is not None:
+                    return found
                 self.loop.extend(self.steps // 2)
-            return self._decide()
+        raise AssertionError("the last part of a branch always decides")
 
     def unclear(self, reason: str) -> Invariance:
         """Return that nothing is known about the transform, and why."""
@@ -103,9 +113,9 @@ class Branch:
             return 2 * self.loop.done > self.steps and max(last) <= rule.tolerance / 2
         return rule.at_end(count)
 
-    def _decide(self) -> Invariance:
-        rows = self.reference.held_out
-        network = self.average.network
+    def _decide(self, last: bool) -> Invariance | None:
+        """Decide, or return None if the range should be trained further, unless it is `last`."""
+        rows, network = self.reference.held_out, self.average.network
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
         own = self.evaluator.mean(rest, rows).item()
         measured = Measured(
@@ -113,13 +123,19 @@ class Branch:
             network,
             self.transform,
             rows,
+            rest,
             self.reference.errors if self.reference.error <= own else rest,
             self.reference.tolerance,
             self.generator,
         )
         if self.bernoulli:
             return decide_bernoulli(measured, self.config)
-        return decide_range(measured, self.rule, self._moves(), self.config)
+        fraction, wobble = self.rule.settled()
+        crossing = measure_crossing(measured, fraction, self.config)
+        if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
+            self.rule.restart(fraction * crossing.factor)
+            return None
+        return decide_range(measured, fraction, wobble, crossing, self._moves(), self.config)
 
     def _batches(self) -> list[Tensor]:
         rows = self.data.fitted
@@ -146,13 +162,13 @@ class Branch:
         descend(self.optimizer, loss)
         self.average.update(self.trunk)
         if (self.loop.done + 1) % self.every == 0:
-            self.rule.update(self._cost())
+            self.rule.update(*self._costs())
             if self._settled():
                 self.loop.steps = self.loop.done + 1
         return {"loss": loss.detach()}
 
-    def _cost(self) -> float:
-        """Measure the error that the edge adds to some held-out samples."""
+    def _costs(self) -> list[float]:
+        """Measure the error that the edge adds to held-out samples: two or three comparisons."""
         rows = self.reference.held_out
         some = permutation(self.data.x, len(rows), self.generator)[: self.config.measured_samples]
         rows, network = rows[some], self.average.network
@@ -161,5 +177,7 @@ class Branch:
         )
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
         before = self.reference.errors[some]
-        costs = (self.evaluator.mean(edge - each, rows).item() for each in (before, rest))
-        return max(costs)
+        pairs = [(edge, before), (edge, rest)]
+        if self.bernoulli:  # the network may learn transformed samples and lose the others
+            pairs.append((rest, before))
+        return [self.evaluator.mean(a - b, rows).item() for a, b in pairs]

@@ -98,8 +98,8 @@ class LearnConfig:
     start: float = constant(0.05, "Fraction of the limit at which every range starts.")
     rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
     smoothing: float = constant(0.6, "Weight of earlier measurements of the cost.")
-    measurements: int = constant(48, "Measurements of the cost in a branch.")
-    measured_samples: int = constant(256, "Held-out samples of a measurement, at most.")
+    measurements: int = constant(40, "Measurements of the cost in a branch.")
+    measured_samples: int = constant(512, "Held-out samples of a measurement, at most.")
     growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")
     settled: int = constant(10, "Measurements at the limit, or with no cost, that end a branch.")
     extensions: int = constant(2, "How often a branch goes on if its answer still moves.")
@@ -114,11 +114,12 @@ class LearnConfig:
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.1, "Least range, of the strength that adds half the most error.")
     coarse_strengths: int = constant(12, "Strengths that find the latter.")
+    max_correction: float = constant(0.4, "Train on if the range is off by a larger factor.")
     interval_factors: tuple[float, ...] = constant(
-        (0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.6, 2.0),
+        (0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.6, 2.0, 2.5),
         "Multiples of a range that are measured for its interval.",
     )
-    final_repeats: int = constant(4, "How often each sample is measured at each of them.")
+    final_repeats: int = constant(3, "How often each sample is measured at each of them.")
     bootstrap: int = constant(200, "Resamplings that give the intervals.")
     range_uncertainty: float = constant(0.08, "Least half width of the log of an interval.")
     wobble_weight: float = constant(1.0, "Weight of how much a range moved at the end.")

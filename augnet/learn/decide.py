@@ -7,7 +7,6 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet.learn.config import LearnConfig
-from augnet.learn.edge import EdgeRule
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.result import Invariance, Status
 from augnet.transforms import Transform
@@ -21,13 +20,18 @@ WIDE = "the interval spans most of the search range"
 
 @dataclass(frozen=True)
 class Measured:
-    """A trained network, a transform, and held-out samples with their errors at rest."""
+    """A trained network, a transform, and held-out samples with their errors.
+
+    `rest` are the errors of the network without the transform, and `before` those to compare with:
+    of the reference or of the network, whichever makes fewer.
+    """
 
     evaluator: Evaluator
     network: nn.Module
     transform: Transform
     rows: Tensor
     rest: Tensor
+    before: Tensor
     tolerance: float
     generator: Generator
 
@@ -39,7 +43,7 @@ class Measured:
             )
             for _ in range(repeats)
         ]
-        return torch.stack(errors).mean(0) - self.rest
+        return torch.stack(errors).mean(0) - self.before
 
     def mean(self, added: Tensor) -> float:
         """Return the mean over samples, each class weighted the same."""
@@ -55,9 +59,12 @@ class Measured:
 
 
 def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
-    """Accept a transform if it adds no more error than the tolerance."""
+    """Accept a transform if it adds no more error than the tolerance.
+
+    A network that learns contradictory labels may lose the samples at rest instead.
+    """
     transform, tolerance = measured.transform, measured.tolerance
-    added = measured.added(1.0, 1)
+    added = max(measured.added(1.0, 1), measured.rest - measured.before, key=measured.mean)
     cost, noise = measured.mean(added), config.confidence * measured.deviation(added)
     limit = transform.limit
     if cost <= tolerance:
@@ -69,57 +76,76 @@ def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
     return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
 
 
-def decide_range(
-    measured: Measured, rule: EdgeRule, moves: bool, config: LearnConfig
-) -> Invariance:
-    """Decide by where the range settled, and how sharply the error rises around it."""
-    transform = measured.transform
-    fraction, wobble = rule.settled()
-    factors = [f for f in config.interval_factors if f * fraction <= 1] or [1.0]
+@dataclass(frozen=True)
+class Crossing:
+    """Where the added error reaches the tolerance, as a multiple of the range that was trained."""
+
+    factor: float
+    deviation: float
+    """The standard deviation of its logarithm, over resamplings of the samples."""
+    cost: float
+    """The error added there."""
+
+
+def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -> Crossing:
+    """Measure the error at multiples of a range, and find where it reaches the tolerance."""
+    factors = [factor for factor in config.interval_factors if factor * fraction < 1]
+    factors.append(1 / fraction if len(factors) < len(config.interval_factors) else 2 * factors[-1])
     added = torch.stack(
-        [measured.added(f * fraction, config.final_repeats) for f in factors], dim=1
+        [measured.added(min(1.0, f * fraction), config.final_repeats) for f in factors[:-1]], 1
     )
-    at = min(range(len(factors)), key=lambda index: abs(math.log(factors[index])))
-    cost = measured.mean(added[:, at])
+    end = measured.added(min(1.0, factors[-1] * fraction), config.final_repeats)
+    added = torch.cat((added, end[:, None]), 1)
+    shape = (config.bootstrap + 1, len(added))
+    random = -uniform(added, shape, measured.generator).clamp(min=1e-6).log()
+    random[0] = 1
+    weights = random * measured.evaluator.weights[measured.rows]
+    curves = ((weights @ added) / weights.sum(1, keepdim=True)).cummax(1).values
+    places = _crossings(curves, torch.tensor(factors).to(added).log(), measured.tolerance)
+    factor = places[0].exp().item()
+    cost = measured.mean(measured.added(min(1.0, factor * fraction), config.final_repeats))
+    return Crossing(factor, places[1:].std().item(), cost)
+
+
+def _crossings(curves: Tensor, places: Tensor, level: float) -> Tensor:
+    """Return where each rising curve reaches a level; the last place if it never does."""
+    curves = torch.cat((torch.zeros_like(curves[:, :1]), curves.clamp(min=0)), 1)
+    places = torch.cat((places[:1] - 1, places))
+    beyond = curves >= level
+    index = torch.where(beyond.any(1), beyond.to(torch.int8).argmax(1), len(places) - 1)
+    index = index.clamp(min=1)
+    low, high = (curves.gather(1, i[:, None])[:, 0] for i in (index - 1, index))
+    rise = ((level - low) / (high - low).clamp(min=1e-6)).clamp(0, 1)
+    return places[index - 1] + (places[index] - places[index - 1]) * rise
+
+
+def decide_range(
+    measured: Measured,
+    fraction: float,
+    wobble: float,
+    crossing: Crossing,
+    moves: bool,
+    config: LearnConfig,
+) -> Invariance:
+    """Decide by where the error reaches the tolerance, and how sharply it rises there."""
+    transform, cost = measured.transform, crossing.cost
     half = math.hypot(
-        1.645 * _crossing_deviation(measured, added, factors, config),
-        config.wobble_weight * wobble,
-        config.range_uncertainty,
+        1.645 * crossing.deviation, config.wobble_weight * wobble, config.range_uncertainty
     )
+    trained, fraction = fraction, min(1.0, fraction * crossing.factor)
     low, high = fraction * math.exp(-half), min(1.0, fraction * math.exp(half))
     status: Status = "bounded"
-    if fraction > config.near_limit:
+    if max(trained, fraction) > config.near_limit:
         status, fraction, high = "reached_limit", 1.0, 1.0
     elif fraction < config.min_range * _half_loss(measured, config):
         return Invariance(
             transform, "not_invariant", 0.0, (0.0, float(transform.strength(high))), cost=cost
         )
     reason = MOVES if moves else WIDE if half > config.max_half_width else ""
-    if reason and status == "bounded":
-        ends = (float(transform.strength(low)), float(transform.strength(high)))
-        return Invariance(transform, "unclear", 0.0, ends, cost=cost, reason=reason)
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
+    if reason and status == "bounded":
+        return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=reason)
     return Invariance(transform, status, strength, (low, high), cost=cost)
-
-
-def _crossing_deviation(
-    measured: Measured, added: Tensor, factors: list[float], config: LearnConfig
-) -> float:
-    """Bootstrap the logarithm of the strength at which the error reaches the tolerance."""
-    shape = (config.bootstrap, len(added))
-    random = -uniform(added, shape, measured.generator).clamp(min=1e-6).log()
-    weights = random * measured.evaluator.weights[measured.rows]
-    curves = (weights @ added) / weights.sum(1, keepdim=True)
-    curves = curves.cummax(1).values
-    logs = torch.tensor(factors).to(added).log()
-    beyond = (curves > measured.tolerance).to(torch.int8)
-    index = torch.where(beyond.any(1), beyond.argmax(1), len(factors) - 1).clamp(min=1)
-    if len(factors) == 1:
-        return 0.0
-    y0, y1 = (curves.gather(1, i[:, None])[:, 0] for i in (index - 1, index))
-    x0, x1 = logs[index - 1], logs[index]
-    place = x0 + (x1 - x0) * ((measured.tolerance - y0) / (y1 - y0).clamp(min=1e-6)).clamp(0, 1)
-    return place.std().item()
 
 
 def _half_loss(measured: Measured, config: LearnConfig) -> float:

@@ -23,21 +23,31 @@ class EdgeRule:
     smoothing: float
     ranges: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
+    means: list[float] = field(default_factory=list)
+    """The running mean of each part of the cost."""
 
     @property
     def range(self) -> float:
         """The range now."""
         return self.ranges[-1] if self.ranges else self.start
 
-    def update(self, cost: float) -> None:
-        """Move the range by a cost that was measured at its edge."""
-        if self.costs:
-            cost = self.smoothing * self.costs[-1] + (1 - self.smoothing) * cost
+    def update(self, *parts: float) -> None:
+        """Move the range by what was measured at its edge: the cost is the largest part."""
+        kept = self.smoothing
+        means = self.means or list(parts)
+        self.means = [
+            kept * mean + (1 - kept) * part for mean, part in zip(means, parts, strict=True)
+        ]
+        cost = max(self.means)
         grows = max(self.costs, default=cost) <= self.tolerance and cost <= self.tolerance
         rate = self.growth if grows else self.rate
         step = rate * max(-1.0, min(1.0, (self.tolerance - cost) / self.tolerance))
         self.costs.append(cost)
         self.ranges.append(min(1.0, max(MIN_RANGE, self.range * math.exp(step))))
+
+    def restart(self, range: float) -> None:
+        """Continue from another range."""
+        self.ranges.append(min(1.0, max(MIN_RANGE, range)))
 
     def at_end(self, count: int) -> bool:
         """Whether the last ranges are all the limit, or all close to 0."""

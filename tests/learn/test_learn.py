@@ -8,16 +8,16 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
+from augnet.learn.borders import is_border
+from augnet.learn.curve import ResponseCurve, fit_ramp
+from augnet.learn.measure import Evaluator, Samples
+from augnet.learn.ranges import RangeSearch
 from torch import Generator, nn
 
 from augnet import AugNet, learn
 from augnet.learn import OPTIONS, LearnConfig, Learner, inputs
-from augnet.learn.borders import is_border
 from augnet.learn.compose import Composition
 from augnet.learn.config import parse_budget
-from augnet.learn.curve import ResponseCurve, fit_ramp
-from augnet.learn.measure import Evaluator, Samples
-from augnet.learn.ranges import RangeSearch
 from augnet.learn.result import Invariance
 from augnet.learn.strengths import apply_at_strength, stratified_strengths
 from augnet.transforms import (
