@@ -41,8 +41,8 @@ class RangeTuner:
     at `start` (None: where they are) and stay in [0.001, 1]. The answer is a running average of μ
     that stands for the last quarter of the steps; `table` shows it and `finish` sets it.
 
-    No gradient moves magnitudes and weights: the tuner freezes both (`requires_grad_(False)`). So an
-    optimizer over `net.parameters()` does not move them either, not even by weight decay. Weights
+    No gradient moves magnitudes and weights: the tuner freezes both by `requires_grad_(False)`. An
+    optimizer over `net.parameters()` does not move them, not even by weight decay. Weights
     have no effect in training, and choose transforms in eval as always.
 
     Bernoulli transforms, such as flips, have no range. They keep their probability, are drawn like
