@@ -42,8 +42,8 @@ class RangeTuner:
     that stands for the last quarter of the steps; `table` shows it and `finish` sets it.
 
     No gradient moves magnitudes and weights: the tuner freezes both by `requires_grad_(False)`. An
-    optimizer over `net.parameters()` does not move them, not even by weight decay. Weights
-    have no effect in training, and choose transforms in eval as always.
+    optimizer over `net.parameters()` does not move them, not even by weight decay. Weights have no
+    effect in training, and choose transforms in eval as always.
 
     Bernoulli transforms, such as flips, have no range. They keep their probability, are drawn like
     the others, and are not in the table; `learn` decides on them. A layer of nothing else acts on
