@@ -21,7 +21,7 @@ augmentation layers", NeurIPS 2022; docstrings refer to its sections and equatio
 """
 
 from augnet.invariance import invariance, summary
-from augnet.layers import Augerino, AugmentationLayer, AugmentationModule, identity
+from augnet.layers import Augerino, AugmentationLayer, AugmentationModule, RangeTuner, identity
 from augnet.learn import learn
 from augnet.net import AugNet
 from augnet.regularizers import (
@@ -46,6 +46,7 @@ __all__ = [
     "LogDisplacement",
     "MagnitudeNorm",
     "MeanDisplacement",
+    "RangeTuner",
     "REGULARIZERS",
     "Schedule",
     "Transform",

@@ -106,6 +106,11 @@ class AugNet(nn.Module):
     def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Return the trunk's predictions for all copies, (C, B, ...)."""
         copies = self.train_copies if self.training else self.copies
+        if self.training and copies > 1 and self._tuned():
+            raise ValueError(
+                "a RangeTuner needs the loss of each view, but a loss here is that of the average "
+                f"over train_copies={copies}: use train_copies=1"
+            )
         return self._outputs(x, self._params(x, generator, copies), copies)
 
     def copy_params(
@@ -175,6 +180,11 @@ class AugNet(nn.Module):
     ) -> nn.Module:
         """Distill the average over copies into a copy of the trunk; see `augnet.distill`."""
         return distill(self, x, epochs, lr, batch, into, generator)
+
+    def _tuned(self) -> bool:
+        """Tell whether a `RangeTuner` is attached to the augment or to a part of it."""
+        parts = self.augment.modules() if isinstance(self.augment, nn.Module) else ()
+        return any(getattr(part, "tuned", False) for part in parts)
 
     def _joinable(self) -> Joinable:
         """Return the augment, or an adapter for callables that do not sample params first."""

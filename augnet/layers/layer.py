@@ -1,12 +1,13 @@
 """One augmentation layer: the weights and magnitudes of a set of transforms (eq. 2)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet import validation
+from augnet.layers.edges import Assigned, Choice, assign, draw_choices, magnitudes_per_sample
 from augnet.layers.resampling import Maps, Resampling, chosen_maps, resample, shared_resampling
 from augnet.transforms import Transform, spread
 from augnet.transforms.base import Linear, Params, checked_apply, full_precision, grouped
@@ -35,7 +36,7 @@ class Mixed(NamedTuple):
     transforms: list[Params]
 
 
-LayerParams: TypeAlias = Drawn | Mixed
+LayerParams: TypeAlias = Drawn | Mixed | Assigned
 
 
 class AugmentationLayer(nn.Module):
@@ -57,9 +58,15 @@ class AugmentationLayer(nn.Module):
     With `mixing="drawn"` training also draws one transform per sample, at the cost of one transform
     (see `_with_weight_gradient`). The loss is then that of single transforms, not of their blend.
 
+    While a `RangeTuner` is attached (`tuned`), training draws one transform per sample as it wants
+    them (`draw_choices`), whatever the weights, and `choice` remembers the last draw.
+
     Fast paths equal a plain definition that stays in the code, and tests compare them: `mix` equals
     `mix_plainly`, `pick` and `pick_by_map` equal `pick_by_mask`.
     """
+
+    tuned: bool = False
+    choice: Choice | None = None
 
     def __init__(
         self,
@@ -136,6 +143,9 @@ class AugmentationLayer(nn.Module):
         If one transform per sample is drawn, the params of all transforms are still sampled, so
         that a seed gives the same view in a graph and outside of one.
         """
+        if self.training and self.tuned:
+            (assigned,) = draw_choices([self.transforms], shape[0], like, generator)
+            return self.assign(assigned, shape, like, generator)
         if self.training and self.mixing == "weighted":
             active, scales = self.active(like, generator)
             transforms = [self.transforms[index] for index in active]
@@ -144,6 +154,13 @@ class AugmentationLayer(nn.Module):
             )
         choice = uniform(self.logits, (shape[0], 1), generator)
         return Drawn(choice, [t.sample_params(shape, like, generator) for t in self.transforms])
+
+    def assign(
+        self, choice: Choice, shape: Sequence[int], like: Tensor, generator: Generator | None
+    ) -> Assigned:
+        """Draw params for a batch whose transforms are chosen, and remember the choice."""
+        self.choice = choice
+        return assign(self.transforms, choice, shape, like, generator)
 
     def apply_params(self, x: Tensor, params: LayerParams) -> Tensor:
         """Return the view of each sample with these params; `nn.Module.apply` is something else."""
@@ -156,7 +173,9 @@ class AugmentationLayer(nn.Module):
                 view = self.pick_by_mask(x, params)
             else:
                 view = self.pick(x, params)
-            return self._with_weight_gradient(x, view, params) if self.training else view
+            if self.training and isinstance(params, Drawn):
+                return self._with_weight_gradient(x, view, params)
+            return view
 
     def active(
         self, like: Tensor, generator: Generator | None = None
@@ -226,32 +245,33 @@ class AugmentationLayer(nn.Module):
         weight = weights[chosen(params.choice, weights)].to(x.dtype)
         return view.addcmul((view - x).detach(), spread(weight / weight.detach() - 1, x))
 
-    def pick(self, x: Tensor, params: Drawn) -> Tensor:
+    def pick(self, x: Tensor, params: Drawn | Assigned) -> Tensor:
         """Apply one transform per sample, and compute no other.
 
         Which transforms are needed for which samples is read from the device once per call.
         """
-        groups, back = grouped(chosen(params.choice, self.weights), len(self.transforms))
-        views = [
-            checked_apply(transform, x, magnitude, drawn, rows)
-            for (transform, magnitude, drawn), rows in zip(self._all(params), groups, strict=True)
-            if len(rows)
-        ]
-        return torch.cat(views)[back]
+        (*groups, unchanged), back = grouped(self._chosen(params), len(self.transforms) + 1)
+        views = []
+        for (transform, magnitude, drawn), rows in zip(self._all(params), groups, strict=True):
+            if len(rows):
+                per_row = magnitude.dim() > 0 and not transform.batch_coupled
+                own = magnitude[rows] if per_row else magnitude
+                views.append(checked_apply(transform, x, own, drawn, rows))
+        return torch.cat((*views, x[unchanged]))[back]
 
-    def pick_by_mask(self, x: Tensor, params: Drawn) -> Tensor:
+    def pick_by_mask(self, x: Tensor, params: Drawn | Assigned) -> Tensor:
         """Apply one transform per sample, computing all of them: the definition of `pick`.
 
         Compiled and exported graphs contain this, because no shape depends on random values.
         """
-        choice = chosen(params.choice, self.weights)
+        choice = self._chosen(params)
         picked = x
         for index, (transform, magnitude, drawn) in enumerate(self._all(params)):
             view = checked_apply(transform, x, magnitude, drawn)
             picked = torch.where(spread(choice == index, x), view, picked)
         return picked
 
-    def pick_by_map(self, x: Tensor, params: Drawn) -> Tensor:
+    def pick_by_map(self, x: Tensor, params: Drawn | Assigned) -> Tensor:
         """Apply one affine transform per sample, by one resampling of the whole batch."""
         return resample(x, self.maps(x, params), self.resampling or ("bilinear", "zeros"))
 
@@ -261,11 +281,23 @@ class AugmentationLayer(nn.Module):
             ((transform, _, magnitude, drawn),) = self._weighted(params, x)
             assert isinstance(transform, Affine)
             return Maps(transform.map(x, magnitude, drawn), {})
-        return chosen_maps(x, chosen(params.choice, self.weights), self._all(params))
+        choice = self._chosen(params)
+        if isinstance(params, Assigned):  # no transform is any transform at magnitude 0
+            choice = choice.clamp(max=len(self.transforms) - 1)
+        return chosen_maps(x, choice, self._all(params))
 
-    def _all(self, params: Drawn) -> Iterator[tuple[Transform, Tensor, Params]]:
+    def _chosen(self, params: Drawn | Assigned) -> Tensor:
+        """Return the index of the transform of each sample."""
+        if isinstance(params, Assigned):
+            return params.choice.transform
+        return chosen(params.choice, self.weights)
+
+    def _all(self, params: Drawn | Assigned) -> Iterator[tuple[Transform, Tensor, Params]]:
         """Iterate over all transforms, with their magnitudes and params."""
-        return zip(self.transforms, self.magnitudes, params.transforms, strict=True)
+        magnitudes: Iterable[Tensor] = self.magnitudes
+        if isinstance(params, Assigned):
+            magnitudes = magnitudes_per_sample(self.transforms, self.magnitudes, params)
+        return zip(self.transforms, magnitudes, params.transforms, strict=True)
 
     def describe(self) -> str:
         """Describe the transforms by falling weight; those below 0.01 are left out."""

@@ -6,7 +6,8 @@ from functools import reduce
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet.layers.layer import AugmentationLayer, LayerParams, Mixed
+from augnet.layers.edges import draw_choices
+from augnet.layers.layer import AugmentationLayer, Drawn, LayerParams, Mixed
 from augnet.layers.resampling import compose_maps, resample, shared_resampling
 from augnet.transforms import Transform
 from augnet.transforms.base import full_precision
@@ -24,7 +25,12 @@ class AugmentationModule(nn.Module):
     A layer of flips alone ends such a product, in eval too: it needs no resampling, and in training
     the gradient in its probability after another map is a difference of two views that one
     resampling does not have. In eval, flips beside other maps of their layer are part of a product.
+
+    While a `RangeTuner` is attached (`tuned`), training draws for all layers together which
+    transform each sample gets (`draw_choices`).
     """
+
+    tuned: bool = False
 
     def __init__(self, *layers: AugmentationLayer) -> None:
         super().__init__()
@@ -62,6 +68,13 @@ class AugmentationModule(nn.Module):
         self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
     ) -> list[LayerParams]:
         """Draw the params of all layers, one layer after the other."""
+        if self.training and self.tuned:
+            transforms = [layer.transforms for layer in self]
+            choices = draw_choices(transforms, shape[0], like, generator)
+            return [
+                layer.assign(choice, shape, like, generator)
+                for layer, choice in zip(self, choices, strict=True)
+            ]
         return [layer.sample_params(shape, like, generator) for layer in self]
 
     def apply_params(self, x: Tensor, params: list[LayerParams]) -> Tensor:
@@ -105,7 +118,8 @@ def _mapped(layer: AugmentationLayer, params: LayerParams) -> list[Transform]:
     """Return the transforms of a layer if their maps may be multiplied with those of others."""
     if not isinstance(params, Mixed):
         only_flips = all(isinstance(transform, Flip) for transform in layer.transforms)
-        return [] if layer.training or only_flips else list(layer.transforms)
+        needs_gradient = layer.training and isinstance(params, Drawn)
+        return [] if needs_gradient or only_flips else list(layer.transforms)
     only = layer.transforms[params.active[0]]
     return [only] if len(params.active) == 1 and isinstance(only, Affine) else []
 

@@ -1,0 +1,129 @@
+"""One transform per sample, some at the edge of its range: what layers draw for a `RangeTuner`."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from augnet.transforms import Bernoulli, Ranged, Transform
+from augnet.transforms.base import Params
+from augnet.transforms.noise import permutation, uniform
+
+UNTRANSFORMED = 0.25
+"""The share of samples that no layer transforms, however many transforms there are."""
+
+
+class Choice(NamedTuple):
+    """What each sample drew in one layer: two tensors (B,)."""
+
+    transform: Tensor
+    """The index of its transform, or the number of transforms if it is left as it is."""
+    edge: Tensor
+    """Whether its transform is at the edge of its range."""
+
+
+class Assigned(NamedTuple):
+    """Params for one transform per sample that was chosen without regard to weights."""
+
+    choice: Choice
+    fractions: Tensor
+    """Of the magnitude, (B,), for transforms whose params are no strength."""
+    transforms: list[Params]
+
+
+def has_range(transform: Transform) -> bool:
+    """Tell whether a transform can be made weaker; a Bernoulli transform only gets rarer."""
+    return not isinstance(transform, Bernoulli)
+
+
+def draws_strength(transform: Transform) -> bool:
+    """Tell whether the params of a transform are a fraction of its magnitude, and nothing else."""
+    return isinstance(transform, Ranged) and type(transform).sample_params is Ranged.sample_params
+
+
+def draw_choices(
+    layers: Sequence[Sequence[Transform]], size: int, like: Tensor, generator: Generator | None
+) -> list[Choice]:
+    """Draw for each layer which transform each sample of a batch gets, and where in its range.
+
+    A quarter of the samples get no transform. Half of the others get one transform of one layer, at
+    its edge, and no layer changes them further: so the cost of each edge is measured alone. The
+    other half get one transform of every layer, within its range. All shares are those of the
+    batch to within one sample. Within a layer, all transforms get the same share.
+
+    A Bernoulli transform has no edge: samples that draw it get it with its probability. A layer
+    that has nothing else acts on all samples, also on those that no other layer changes.
+    """
+    share = (1 - UNTRANSFORMED) / 2
+    place = _evenly(size, like, generator)
+    none = place < UNTRANSFORMED
+    alone = (place < UNTRANSFORMED + share) & ~none
+    ranged = [any(map(has_range, transforms)) for transforms in layers]
+    count = sum(len(transforms) for transforms, has in zip(layers, ranged, strict=True) if has)
+    slot = _index((place - UNTRANSFORMED) / share, count)
+    place = (place - UNTRANSFORMED - share) / share
+    choices, start = [], 0
+    for number, (transforms, has) in enumerate(zip(layers, ranged, strict=True)):
+        if number or not has:
+            place = _evenly(size, like, generator)
+        within = _index(place, len(transforms))
+        if not has:
+            choices.append(Choice(within, torch.zeros_like(none)))
+            continue
+        own = alone & (slot >= start) & (slot < start + len(transforms))
+        index = torch.where(own, slot - start, within)
+        index = index.masked_fill(none | (alone & ~own), len(transforms))
+        for bernoulli in (i for i, each in enumerate(transforms) if not has_range(each)):
+            own = own & (index != bernoulli)
+        choices.append(Choice(index, own))
+        start += len(transforms)
+    return choices
+
+
+def assign(
+    transforms: Sequence[Transform],
+    choice: Choice,
+    shape: Sequence[int],
+    like: Tensor,
+    generator: Generator | None,
+) -> Assigned:
+    """Draw the params of all transforms, and put the samples at an edge there.
+
+    A transform that draws a strength is at its edge if this is the upper end of its range, or
+    either end with the same probability if it is signed. One with other params is at its edge at
+    the magnitude itself, and within its range at a uniform fraction of it.
+    """
+    fractions = uniform(like, shape[:1], generator)
+    params = []
+    for transform in transforms:
+        drawn = transform.sample_params(shape, like, generator)
+        if isinstance(transform, Ranged) and draws_strength(transform):
+            end = torch.where(drawn < 0, transform.low, 1.0).to(drawn.dtype)
+            drawn = torch.where(choice.edge, end, drawn)
+        params.append(drawn)
+    return Assigned(choice, fractions.masked_fill(choice.edge, 1.0), params)
+
+
+def magnitudes_per_sample(
+    transforms: Sequence[Transform], magnitudes: Tensor, params: Assigned
+) -> Iterator[Tensor]:
+    """Iterate over the magnitudes (B,) of all transforms: 0 for samples that are left as they are.
+
+    Magnitude 0 is the identity exactly.
+    """
+    changed = (params.choice.transform < len(transforms)).to(params.fractions.dtype)
+    weakened = changed * params.fractions
+    for transform, magnitude in zip(transforms, magnitudes, strict=True):
+        whole = draws_strength(transform) or not has_range(transform)
+        yield magnitude * (changed if whole else weakened)
+
+
+def _evenly(size: int, like: Tensor, generator: Generator | None) -> Tensor:
+    """Place samples in random order at even distances in [0, 1), from a random start."""
+    return (permutation(like, size, generator) + uniform(like, (), generator)) / size
+
+
+def _index(place: Tensor, count: int) -> Tensor:
+    """Divide [0, 1) into `count` equal parts and return the part of each place."""
+    return (place * count).long().clamp(0, max(0, count - 1))
