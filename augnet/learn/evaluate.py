@@ -63,6 +63,14 @@ class Evaluator:
         weights = self.weights[rows]
         return (weights * values).sum() / weights.sum()
 
+    def deviation(self, values: Tensor, rows: Tensor) -> float:
+        """Return the standard error of the weighted mean."""
+        weights = self.weights[rows]
+        weights = weights / weights.sum()
+        spread = (weights * (values - (weights * values).sum())).square().sum().sqrt().item()
+        # Errors that did not happen may still happen: at least half an error.
+        return max(spread, 0.5 / len(values))
+
     def errors_at(
         self,
         network: nn.Module,

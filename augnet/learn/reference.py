@@ -65,9 +65,7 @@ class Reference:
     @property
     def tolerance(self) -> float:
         """The error that a transform may add."""
-        config = self.config
-        resolved = config.resolution / len(self.held_out) ** 0.5
-        return max(config.tolerance, resolved, config.relative_tolerance * self.error)
+        return max(self.config.tolerance, self.config.relative_tolerance * self.error)
 
     @property
     def doubt(self) -> str:
