@@ -28,7 +28,7 @@ from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.learn.strengths import apply_at_strength
 from augnet.training import Loop, RandomState, WeightAverage, descend
-from augnet.transforms import Bernoulli, Transform
+from augnet.transforms import Bernoulli, Signed, Transform
 from augnet.transforms.base import full_precision
 from augnet.transforms.noise import permutation, uniform
 
@@ -183,10 +183,30 @@ class Branch:
         fractions = torch.where(place < (1 + identity) / 2, within, torch.ones_like(within))
         return torch.where(place < identity, 0.0, fractions) * self.rule.range
 
+    def _view(self, x: Tensor) -> Tensor:
+        """Transform a batch; half of the untransformed samples are moved there and back.
+
+        Resampling leaves traces, such as soft edges. If only moved samples had them, a network
+        could tell by them what was moved, and predict labels that nobody else could.
+        """
+        fractions = self._fractions(x)
+        if not isinstance(self.transform, Signed):
+            return apply_at_strength(self.transform, x, fractions, self.generator)
+        signs = torch.where(uniform(x, (len(x),), self.generator) < 0.5, -1.0, 1.0).to(x)
+        rest = (fractions == 0).nonzero()[:, 0]
+        back = rest[: len(rest) // 2]
+        there = uniform(x, (len(back),), self.generator) * self.rule.range
+        fractions[back] = there
+        view = apply_at_strength(self.transform, x, fractions, self.generator, signs)
+        view[back] = apply_at_strength(
+            self.transform, view[back], there, self.generator, -signs[back]
+        )
+        return view
+
     def _step(self, rows: Tensor) -> dict[str, Tensor]:
         x = self.data.x[rows]
         with full_precision(x):
-            view = apply_at_strength(self.transform, x, self._fractions(x), self.generator)
+            view = self._view(x)
         losses = self.evaluator.losses(self.trunk(view), self.reference.targets[rows])
         loss = self.evaluator.mean(losses, rows)
         descend(self.optimizer, loss)

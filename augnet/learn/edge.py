@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 MIN_RANGE = 1e-3
 """The least range, as a fraction of the limit."""
 
+DECAY = 0.05
+"""By how much measurements slow down the next ones, once the tolerance was exceeded."""
+
 
 @dataclass
 class EdgeRule:
@@ -25,6 +28,8 @@ class EdgeRule:
     costs: list[float] = field(default_factory=list)
     excesses: list[float] = field(default_factory=list)
     """Costs in tolerances."""
+    fall: float = 0.0
+    """How much the rate has fallen."""
     means: list[float] = field(default_factory=list)
     """The running mean of each part of the cost."""
 
@@ -46,7 +51,8 @@ class EdgeRule:
         cost = max(self.means)
         tolerance = max(self.tolerance, allowed)
         self.excesses.append(cost / tolerance)
-        rate = self.growth if max(self.excesses) <= 1 else self.rate
+        self.fall += DECAY if max(self.excesses) > 1 else 0.0
+        rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + self.fall)
         step = rate * max(-1.0, min(1.0, 1 - self.excesses[-1]))
         self.costs.append(cost)
         self.ranges.append(min(1.0, max(MIN_RANGE, self.range * math.exp(step))))

@@ -65,7 +65,9 @@ class Reference:
     @property
     def tolerance(self) -> float:
         """The error that a transform may add."""
-        return max(self.config.tolerance, self.config.relative_tolerance * self.error)
+        config = self.config
+        least = config.tolerance if self.data.classes else config.value_factor * config.tolerance
+        return max(least, config.relative_tolerance * self.error)
 
     @property
     def doubt(self) -> str:
