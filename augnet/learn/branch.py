@@ -148,7 +148,7 @@ class Branch:
         fraction, wobble = self.rule.settled()
         crossing = measure_crossing(measured, fraction, self.config)
         if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
-            self.rule.restart(fraction * crossing.factor)
+            self.rule.restart(fraction * min(2.0, max(0.6, crossing.factor)))
             return None
         return decide_range(measured, fraction, wobble, crossing, self._moves(), self.config)
 
@@ -230,6 +230,10 @@ class Branch:
         pairs = [(edge, before), (edge, rest)]
         if self.bernoulli:  # the network may learn transformed samples and lose the others
             pairs.append((rest, before))
+        else:  # or learn the edge and lose what is within
+            within = uniform(self.data.x, (len(rows),), self.generator) * self.rule.range
+            inner = self.evaluator.errors_at(network, self.transform, rows, within, self.generator)
+            pairs.append((inner, before))
         costs = [self.evaluator.mean(a - b, rows).item() for a, b in pairs]
         noise = self.evaluator.deviation(edge - before, rows)
         self.rule.update(*costs, allowed=self.config.confidence * noise)

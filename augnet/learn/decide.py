@@ -101,11 +101,22 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     weights = random * measured.evaluator.weights[measured.rows]
     curves = (weights @ added) / weights.sum(1, keepdim=True)
     allowed = [measured.allowed(each, config.confidence) for each in added.T]
-    curves = (curves - torch.tensor(allowed).to(curves)).cummax(1).values
+    curves = isotonic(curves - torch.tensor(allowed).to(curves))
     places = _crossings(curves, torch.tensor(factors).to(added).log(), -measured.tolerance)
     factor = places[0].exp().item()
     cost = measured.mean(measured.added(min(1.0, factor * fraction), config.final_repeats))
     return Crossing(factor, places[1:].std().item(), cost)
+
+
+def isotonic(curves: Tensor) -> Tensor:
+    """Return the closest rising curve to each row (R, K), by least squares."""
+    count = curves.shape[1]
+    sums = torch.cat((torch.zeros_like(curves[:, :1]), curves.cumsum(1)), 1)
+    start = torch.arange(count, device=curves.device)
+    lengths = (start[None] - start[:, None] + 1).clamp(min=1)
+    means = (sums[:, None, 1:] - sums[:, :-1, None]) / lengths
+    rising = [means[:, : i + 1, i:].amin(2).amax(1) for i in range(count)]
+    return torch.stack(rising, 1)
 
 
 def _crossings(curves: Tensor, places: Tensor, start: float) -> Tensor:

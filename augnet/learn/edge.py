@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 MIN_RANGE = 1e-3
 """The least range, as a fraction of the limit."""
 
-DECAY = 0.05
-"""By how much measurements slow down the next ones, once the tolerance was exceeded."""
+DECAY = 0.2
+"""By how much each turn slows down a range, so that it settles (Kesten 1958)."""
 
 
 @dataclass
@@ -28,8 +28,8 @@ class EdgeRule:
     costs: list[float] = field(default_factory=list)
     excesses: list[float] = field(default_factory=list)
     """Costs in tolerances."""
-    fall: float = 0.0
-    """How much the rate has fallen."""
+    turns: int = 0
+    """How often the range began to grow or to shrink."""
     means: list[float] = field(default_factory=list)
     """The running mean of each part of the cost."""
 
@@ -51,8 +51,8 @@ class EdgeRule:
         cost = max(self.means)
         tolerance = max(self.tolerance, allowed)
         self.excesses.append(cost / tolerance)
-        self.fall += DECAY if max(self.excesses) > 1 else 0.0
-        rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + self.fall)
+        self.turns += len({excess > 1 for excess in self.excesses[-2:]}) - 1
+        rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + DECAY * self.turns)
         step = rate * max(-1.0, min(1.0, 1 - self.excesses[-1]))
         self.costs.append(cost)
         self.ranges.append(min(1.0, max(MIN_RANGE, self.range * math.exp(step))))

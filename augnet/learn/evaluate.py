@@ -76,13 +76,14 @@ class Evaluator:
         network: nn.Module,
         transform: Transform,
         rows: Tensor,
-        fraction: float,
+        fraction: float | Tensor,
         generator: Generator,
     ) -> Tensor:
         """Return the error of each sample under a transform at a fraction of its limit."""
         x = self.data.x[rows]
+        fractions = torch.as_tensor(fraction).to(x).expand(len(x))
         with full_precision(x):
-            view = apply_at_strength(transform, x, x.new_full((len(x),), fraction), generator)
+            view = apply_at_strength(transform, x, fractions, generator)
         return self.errors(self.outputs(network, view), rows)
 
 
