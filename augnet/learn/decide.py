@@ -10,7 +10,6 @@ from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.result import Invariance, Status
 from augnet.transforms import Transform
-from augnet.transforms.noise import uniform
 
 NO_TIME = "no time was left"
 TOO_FEW = "too few held-out samples to tell"
@@ -95,10 +94,9 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     )
     end = measured.added(min(1.0, factors[-1] * fraction), config.final_repeats)
     added = torch.cat((added, end[:, None]), 1)
-    shape = (config.bootstrap + 1, len(added))
-    random = -uniform(added, shape, measured.generator).clamp(min=1e-6).log()
-    random[0] = 1
-    weights = random * measured.evaluator.weights[measured.rows]
+    evaluator = measured.evaluator
+    weights = evaluator.resample(measured.rows, config.bootstrap, measured.generator)
+    weights = torch.cat((evaluator.weights[measured.rows][None], weights))
     curves = (weights @ added) / weights.sum(1, keepdim=True)
     allowed = [measured.allowed(each, config.confidence) for each in added.T]
     curves = isotonic(curves - torch.tensor(allowed).to(curves))

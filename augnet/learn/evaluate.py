@@ -8,6 +8,7 @@ from augnet.learn.inputs import LearnData
 from augnet.learn.strengths import apply_at_strength
 from augnet.transforms import Transform
 from augnet.transforms.base import full_precision
+from augnet.transforms.noise import uniform
 
 CHUNK = 512
 """Samples of one forward pass."""
@@ -67,9 +68,21 @@ class Evaluator:
         """Return the standard error of the weighted mean."""
         weights = self.weights[rows]
         weights = weights / weights.sum()
-        spread = (weights * (values - (weights * values).sum())).square().sum().sqrt().item()
+        parts = weights * (values - (weights * values).sum())
+        if self.data.groups is not None:  # samples of a group are not independent
+            groups = self.data.groups[rows]
+            parts = parts.new_zeros(int(groups.max()) + 1).index_add(0, groups, parts)
+        spread = parts.square().sum().sqrt().item()
         # Errors that did not happen may still happen: at least half an error.
         return max(spread, 0.5 / len(values))
+
+    def resample(self, rows: Tensor, count: int, generator: Generator) -> Tensor:
+        """Return random weights of samples, or of whole groups, for `count` bootstraps."""
+        groups = self.data.groups
+        units = torch.arange(len(rows), device=rows.device) if groups is None else groups[rows]
+        shape = (count, int(units.max()) + 1)
+        draws = -uniform(self.weights, shape, generator).clamp(min=1e-6).log()
+        return draws[:, units] * self.weights[rows]
 
     def errors_at(
         self,

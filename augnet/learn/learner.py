@@ -51,7 +51,6 @@ class Learner:
             self.transforms = prepare_transforms(self.config.transforms, self.data.x, **shared)
         self.generator = Generator(device=self.data.x.device).manual_seed(seed)
         self.history: list[Row] = []
-        self.invariances: list[Invariance] = []
         self.training: NetTraining | None = None
         self.random = RandomState(self.data.x.device)
         with self.random:
@@ -107,50 +106,53 @@ class Learner:
     def _rows(self) -> Iterator[Row]:
         config = self.config
         if self.training is None:
-            seconds = config.seconds
-            if seconds is not None:
-                seconds *= config.search_fraction / self._work
-            if not self.invariances:
-                yield from self._rescale(self._search(seconds), 0)
+            if not self.search.finished:
+                yield from self._rescale(self.search.fit(self._seconds_of_search(0)), 0)
             for number in range(len(self.other_seeds) + 1, config.seeds):
-                yield from self._rescale(self._search_seed(config.seed + number, seconds), number)
-            if self.other_seeds:
-                self.invariances = join_seeds([self.invariances, *self.other_seeds])
+                rows = self._search_seed(config.seed + number, self._seconds_of_search(number))
+                yield from self._rescale(rows, number)
             self.training = self._build()
         mine = sum(row.get("seed", config.seed) == config.seed for row in self.history)
         rows = self.training.fit(1 + mine, self._seconds_left())
         yield from self._rescale(rows, config.seeds - 1)
 
-    def _seconds_left(self) -> float | None:
-        """Return the time that is left for the net, a tenth of all at least."""
+    @property
+    def invariances(self) -> list[Invariance]:
+        """The answers of all seeds, joined; all transforms must be measured."""
+        return join_seeds([self.search.invariances, *self.other_seeds])
+
+    def _time_spent(self) -> float:
+        return self.spent + time.monotonic() - self.started
+
+    def _seconds_of_search(self, number: int) -> float | None:
+        """Return the time until the search with a seed has to end."""
         seconds = self.config.seconds
         if seconds is None:
             return None
-        # The final measurements were made since the last row.
-        spent = self.spent + time.monotonic() - self.started
-        return max(0.1 * seconds, seconds - spent)
+        share = (number + 1) * self.config.search_fraction / self._work
+        return share * seconds - self._time_spent()
+
+    def _seconds_left(self) -> float | None:
+        """Return the time that is left for the net, a twentieth of all at least."""
+        seconds = self.config.seconds
+        return None if seconds is None else max(0.05 * seconds, seconds - self._time_spent())
 
     @property
     def _work(self) -> float:
         """The work of a range search for each seed and of one net; 1 for one seed."""
         return self.config.search_fraction * (self.config.seeds - 1) + 1
 
-    def _search(self, seconds: float | None) -> Iterator[Row]:
-        """Measure every transform in its own branch."""
-        yield from self.search.fit(seconds)
-        self.invariances = self.search.invariances
-
     def _search_seed(self, seed: int, seconds: float | None) -> Iterator[Row]:
         """Search with another seed: another split, another trunk, other random numbers."""
         self.other = other = self.other or self._with_seed(seed)
-        rows = other._search(seconds)
+        rows = other.search.fit(seconds)
         while True:
             with other.random:
                 row = next(rows, None)
             if row is None:
                 break
             yield row | {"seed": seed}
-        self.other_seeds.append(other.invariances)
+        self.other_seeds.append(other.search.invariances)
         self.other = None
 
     def _with_seed(self, seed: int) -> "Learner":
@@ -194,8 +196,6 @@ class Learner:
         self.trunk.load_state_dict(state["trunk"])
         self.search.load_state_dict(state["search"])
         self.history = list(state["history"])
-        if self.search.finished:
-            self.invariances = self.search.invariances
         self.other_seeds = [from_plain(each, self.transforms) for each in state["other_seeds"]]
         if state["other"] is not None:
             self.other = self._with_seed(self.config.seed + len(self.other_seeds) + 1)

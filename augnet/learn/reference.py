@@ -75,9 +75,7 @@ class Reference:
         if self.cut:
             return "no time was left to train a network"
         better = self.evaluator.chance - self.error
-        weights = self.evaluator.weights[self.held_out]
-        count = float(weights.sum().square() / weights.square().sum())
-        noise = (self.errors.var().item() / count) ** 0.5
+        noise = self.evaluator.deviation(self.errors, self.held_out)
         if better < self.config.min_deviations * noise or better < self.config.min_better:
             return "the network is not better than chance"
         if better < self.config.min_tolerances * self.tolerance:

@@ -1,5 +1,6 @@
 """Measure all transforms: one reference, and one branch for each transform."""
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -55,7 +56,8 @@ class Search:
 
     def fit(self, seconds: float | None = None) -> Iterator[Row]:
         """Continue from the current state; yield a row per epoch of the reference, per branch."""
-        end = None if seconds is None else time.monotonic() + seconds
+        # The time of day is the same in other processes and, nearly, on other machines.
+        end = None if seconds is None else time.time() + seconds
         share = self.config.search_fraction
         loop = self.reference.loop
         limit = None if seconds is None else self.config.reference_fraction * seconds
@@ -70,7 +72,7 @@ class Search:
             yield {
                 "phase": "transforms",
                 "epoch": len(loop.history) + len(self.invariances),
-                "loss": self.reference.best_loss,
+                "loss": loop.history[-1]["loss"],
                 "done": share * (REFERENCE_WORK + (1 - REFERENCE_WORK) * part),
                 "transforms": [
                     {
@@ -84,18 +86,20 @@ class Search:
     def _measure(
         self, transforms: Sequence[Transform], end: float | None
     ) -> Iterator[tuple[Invariance, int]]:
+        """Measure transforms one by one, in several processes, or on a running Ray cluster."""
         if self.config.jobs == 1 or len(transforms) < 2:
             for transform in transforms:
                 yield measure(self.reference, transform, self.config, end)
-            return
-        context = torch.multiprocessing.get_context("spawn")
-        count = min(self.config.jobs, len(transforms))
-        with ProcessPoolExecutor(count, context) as pool:
-            jobs = [
-                pool.submit(measure, self.reference, transform, self.config, end, 1)
-                for transform in transforms
-            ]
-            yield from (job.result() for job in jobs)
+        elif "ray" in sys.modules and sys.modules["ray"].is_initialized():
+            yield from _measure_by_ray(self.reference, transforms, self.config, end)
+        else:
+            context = torch.multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(min(self.config.jobs, len(transforms)), context) as pool:
+                jobs = [
+                    pool.submit(measure, self.reference, transform, self.config, end, 1)
+                    for transform in transforms
+                ]
+                yield from (job.result() for job in jobs)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes, except the trunk and the generator."""
@@ -119,12 +123,26 @@ def measure(
     end: float | None,
     threads: int | None = None,
 ) -> tuple[Invariance, int]:
-    """Measure one transform, until `end` on the clock; return also the steps that it took."""
+    """Measure one transform, until the time of day `end`; return also the steps that it took."""
     if threads is not None:
         torch.set_num_threads(threads)
     branch = Branch(reference, transform, config)
-    row = branch.measure(None if end is None else end - time.monotonic())
+    row = branch.measure(None if end is None else end - time.time())
     return row, branch.loop.done
+
+
+def _measure_by_ray(
+    reference: Reference, transforms: Sequence[Transform], config: LearnConfig, end: float | None
+) -> Iterator[tuple[Invariance, int]]:
+    """Measure transforms on a Ray cluster, `config.jobs` at a time."""
+    ray = sys.modules["ray"]
+    remote, shared = ray.remote(measure), ray.put(reference)
+    waiting = list(transforms)
+    running: list[Any] = []
+    while waiting or running:
+        while waiting and len(running) < config.jobs:
+            running.append(remote.remote(shared, waiting.pop(0), config, end, 1))
+        yield ray.get(running.pop(0))
 
 
 def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
