@@ -6,29 +6,40 @@ from statistics import median
 
 from augnet.learn.result import Invariance
 
+DISAGREE = "seeds disagree"
+
 
 def join_seeds(results: Sequence[Sequence[Invariance]]) -> list[Invariance]:
     """Join the results of each seed about each transform, in the same order of transforms.
 
-    A transform is kept if more than half of the seeds keep it, and has reached its limit if more
-    than half of those say so. Its strength is the median of theirs, and its interval goes from the
-    least of their lower ends to the largest of their upper ends: it holds for other samples and
-    for other seeds. Ties are decided with caution: not kept, or bounded.
+    More than half of the seeds have to keep a transform, to call it not invariant, or to find it
+    unclear; else it is unclear, because seeds disagree. A kept transform has reached its limit if
+    more than half of those seeds say so. Its strength and cost are the median of theirs, and its
+    interval goes from the least of their lower ends to the largest of their upper ends: it holds
+    for other samples and for other seeds.
     """
-    return [_join(rows) for rows in zip(*results, strict=True)]
+    return [_join(rows) if len(rows) > 1 else rows[0] for rows in zip(*results, strict=True)]
 
 
 def _join(rows: Sequence[Invariance]) -> Invariance:
+    kinds = ("not_invariant", "unclear")
+    parts = [[row for row in rows if row.status == kind] for kind in kinds]
     kept = [row for row in rows if row.kept]
-    majority = kept if 2 * len(kept) > len(rows) else [row for row in rows if not row.kept]
+    majority = max(*parts, kept, key=len)
     agreeing = (len(majority), len(rows))
+    cost = _median([row.cost for row in majority if row.cost is not None])
+    if 2 * len(majority) <= len(rows):
+        nothing = Invariance(rows[0].transform, "unclear", 0.0, (0.0, 0.0), reason=DISAGREE)
+        return replace(nothing, seeds_agreeing=agreeing)
     if majority is not kept:
-        return replace(majority[0], seeds_agreeing=agreeing)
+        return replace(majority[0], cost=cost, seeds_agreeing=agreeing)
     reached = [row for row in kept if row.status == "reached_limit"]
     ends = (min(row.interval[0] for row in kept), max(row.interval[1] for row in kept))
+    joined = replace(kept[0], interval=ends, cost=cost, seeds_agreeing=agreeing)
     if 2 * len(reached) > len(kept):
-        return replace(reached[0], interval=ends, seeds_agreeing=agreeing)
-    strength = median(row.strength for row in kept)
-    return replace(
-        kept[0], status="bounded", strength=strength, interval=ends, seeds_agreeing=agreeing
-    )
+        return replace(joined, status="reached_limit", strength=reached[0].strength)
+    return replace(joined, status="bounded", strength=median(row.strength for row in kept))
+
+
+def _median(values: list[float]) -> float | None:
+    return median(values) if values else None
