@@ -236,4 +236,11 @@ class Branch:
             pairs.append((inner, before))
         costs = [self.evaluator.mean(a - b, rows).item() for a, b in pairs]
         noise = self.evaluator.deviation(edge - before, rows)
-        self.rule.update(*costs, allowed=self.config.confidence * noise)
+        self.rule.update(*costs, allowed=self.config.confidence * noise, leniency=self._leniency())
+
+    def _leniency(self) -> float:
+        """Return how many tolerances a range may cost: some at first, so that more is learned."""
+        if self.bernoulli:
+            return 1.0
+        progress = self.loop.done / (self.config.lenient_fraction * self.steps)
+        return self.config.leniency ** max(0.0, 1 - progress)

@@ -92,13 +92,15 @@ class LearnConfig:
     min_tolerances: float = constant(1.5, "The same in tolerances.")
 
     # Branches: training goes on with one transform
-    branch_steps: float = constant(0.6, "Steps of a branch, as a fraction of the reference's.")
+    branch_steps: float = constant(0.8, "Steps of a branch, as a fraction of the reference's.")
     branch_average: float = constant(0.95, "Factor of the running average of its weights.")
     identity_fraction: float = constant(0.25, "Fraction of samples that stay untransformed.")
     start: float = constant(0.05, "Fraction of the limit at which every range starts.")
     rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
     smoothing: float = constant(0.3, "Weight of earlier measurements of the cost.")
-    measurements: int = constant(30, "Measurements of the cost in a branch.")
+    measurements: int = constant(40, "Measurements of the cost in a branch.")
+    leniency: float = constant(5.0, "Tolerances that a range may cost at first.")
+    lenient_fraction: float = constant(0.6, "Fraction of a branch in which this falls to 1.")
     measured_samples: int = constant(512, "Held-out samples of a measurement, at most.")
     growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")
     settled: int = constant(10, "Measurements at the limit, or with no cost, that end a branch.")
@@ -112,7 +114,7 @@ class LearnConfig:
     confidence: float = constant(1.645, "Standard errors that a cost may have at least.")
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
-    min_range: float = constant(0.1, "Least range, of the strength that adds half the most error.")
+    min_range: float = constant(0.15, "Least range, of the strength that adds half the most error.")
     coarse_strengths: int = constant(12, "Strengths that find the latter.")
     max_correction: float = constant(0.25, "Train on if the range is off by a larger factor.")
     interval_factors: tuple[float, ...] = constant(

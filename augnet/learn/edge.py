@@ -38,10 +38,11 @@ class EdgeRule:
         """The range now."""
         return self.ranges[-1] if self.ranges else self.start
 
-    def update(self, *parts: float, allowed: float = 0.0) -> None:
+    def update(self, *parts: float, allowed: float = 0.0, leniency: float = 1.0) -> None:
         """Move the range by what was measured at its edge: the cost is the largest part.
 
         `allowed` is the cost that measurements can resolve, if that is more than the tolerance.
+        `leniency` is a factor of the tolerance, for the time in which a network is still learning.
         """
         kept = self.smoothing
         means = self.means or list(parts)
@@ -49,9 +50,10 @@ class EdgeRule:
             kept * mean + (1 - kept) * part for mean, part in zip(means, parts, strict=True)
         ]
         cost = max(self.means)
-        tolerance = max(self.tolerance, allowed)
+        tolerance = leniency * max(self.tolerance, allowed)
         self.excesses.append(cost / tolerance)
-        self.turns += len({excess > 1 for excess in self.excesses[-2:]}) - 1
+        if leniency == 1:
+            self.turns += len({excess > 1 for excess in self.excesses[-2:]}) - 1
         rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + DECAY * self.turns)
         step = rate * max(-1.0, min(1.0, 1 - self.excesses[-1]))
         self.costs.append(cost)
