@@ -13,7 +13,7 @@ from augnet.learn.config import LearnConfig, configure, with_options
 from augnet.learn.inputs import prepare_data, prepare_transforms, prepare_trunk
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance, InvarianceResult
-from augnet.learn.search import Search, from_plain, to_plain
+from augnet.learn.search import Search, from_plain, to_plain, warnings_of
 from augnet.learn.seeds import join_seeds
 from augnet.learn.selective import SelectiveLayers
 from augnet.training import RandomState, Row, choose_threads, use_threads
@@ -61,6 +61,7 @@ class Learner:
         self.search = Search(reference, self.transforms, self.config)
         self._given, self._groups = (x, y), groups
         self.other_seeds: list[list[Invariance]] = []
+        self.other_steps = 0
         self.other: Learner | None = None
         """The seed that is running, if it is not the first."""
 
@@ -100,57 +101,58 @@ class Learner:
             list(self.history),
             score=score,
             chance=chance,
-            steps=self.search.steps + self.training.loop.done,
-            warnings=tuple(self.search.warnings),
+            steps=self.search.steps + self.other_steps + self.training.loop.done,
+            warnings=(*self.search.warnings, *warnings_of(self.invariances)),
         )
 
     def _rows(self) -> Iterator[Row]:
         config = self.config
         if self.training is None:
-            seconds = config.seconds
-            if seconds is not None:
-                seconds *= config.search_fraction / self._work
-            if not self.invariances:
-                yield from self._rescale(self._search(seconds), 0)
+            if not self.search.finished:
+                rows = self.search.fit(self._search_seconds(0))
+                yield from self._rescale(rows, 0)
             for number in range(len(self.other_seeds) + 1, config.seeds):
-                yield from self._rescale(self._search_seed(config.seed + number, seconds), number)
-            if self.other_seeds:
-                self.invariances = join_seeds([self.invariances, *self.other_seeds])
+                yield from self._rescale(self._search_seed(number), number)
             self.training = self._build()
         mine = sum(row.get("seed", config.seed) == config.seed for row in self.history)
-        rows = self.training.fit(1 + mine, self._seconds_left())
+        rows = self.training.fit(1 + mine, self._net_seconds())
         yield from self._rescale(rows, config.seeds - 1)
 
-    def _seconds_left(self) -> float | None:
-        """Return the time that is left for the net, a tenth of all at least."""
-        seconds = self.config.seconds
+    def _search_seconds(self, number: int) -> float | None:
+        """Return the time that is left for the search of a seed, by its number from 0."""
+        seconds, fraction = self.config.seconds, self.config.search_fraction
         if seconds is None:
             return None
-        # The final measurements were made since the last row.
-        spent = self.spent + time.monotonic() - self.started
-        return max(0.1 * seconds, seconds - spent)
+        return max(0.0, (number + 1) * seconds * fraction / self._work - self._passed)
+
+    def _net_seconds(self) -> float | None:
+        """Return the time that is left for the net, a tenth of all at least."""
+        seconds = self.config.seconds
+        return None if seconds is None else max(0.1 * seconds, seconds - self._passed)
+
+    @property
+    def _passed(self) -> float:
+        """The time that was spent, also since the last row."""
+        return self.spent + time.monotonic() - self.started
 
     @property
     def _work(self) -> float:
         """The work of a range search for each seed and of one net; 1 for one seed."""
         return self.config.search_fraction * (self.config.seeds - 1) + 1
 
-    def _search(self, seconds: float | None) -> Iterator[Row]:
-        """Measure every transform in its own branch."""
-        yield from self.search.fit(seconds)
-        self.invariances = self.search.invariances
-
-    def _search_seed(self, seed: int, seconds: float | None) -> Iterator[Row]:
+    def _search_seed(self, number: int) -> Iterator[Row]:
         """Search with another seed: another split, another trunk, other random numbers."""
+        seed = self.config.seed + number
         self.other = other = self.other or self._with_seed(seed)
-        rows = other._search(seconds)
+        rows = other.search.fit(self._search_seconds(number))
         while True:
             with other.random:
                 row = next(rows, None)
             if row is None:
                 break
             yield row | {"seed": seed}
-        self.other_seeds.append(other.invariances)
+        self.other_seeds.append(other.search.invariances)
+        self.other_steps += other.search.steps
         self.other = None
 
     def _with_seed(self, seed: int) -> "Learner":
@@ -167,7 +169,9 @@ class Learner:
             yield row
 
     def _build(self) -> NetTraining:
+        """Join what all seeds found, and build the net of it."""
         reference = self.search.reference
+        self.invariances = join_seeds([self.search.invariances, *self.other_seeds])
         steps = max(1, int(self.config.net_steps * reference.planned + 1e-9))
         self.trunk.load_state_dict(reference.network.state_dict())
         rest = (self.invariances, self.trunk, self.generator, self.config, steps)
@@ -182,6 +186,7 @@ class Learner:
             "search": self.search.state_dict(),
             "training": None if self.training is None else self.training.state_dict(),
             "other_seeds": [to_plain(each) for each in self.other_seeds],
+            "other_steps": self.other_steps,
             "other": None if self.other is None else self.other.state_dict(),
             "spent": self.spent,
             "history": self.history,
@@ -194,13 +199,11 @@ class Learner:
         self.trunk.load_state_dict(state["trunk"])
         self.search.load_state_dict(state["search"])
         self.history = list(state["history"])
-        if self.search.finished:
-            self.invariances = self.search.invariances
         self.other_seeds = [from_plain(each, self.transforms) for each in state["other_seeds"]]
         if state["other"] is not None:
             self.other = self._with_seed(self.config.seed + len(self.other_seeds) + 1)
             self.other.load_state_dict(state["other"])
-        self.spent = state["spent"]
+        self.other_steps, self.spent = state["other_steps"], state["spent"]
         if state["training"] is not None:
             self.training = self._build()
             self.training.load_state_dict(state["training"])

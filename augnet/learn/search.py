@@ -46,12 +46,8 @@ class Search:
 
     @property
     def warnings(self) -> list[str]:
-        """What limits the result."""
-        found = [self.reference.doubt] if self.reference.doubt else []
-        late = [row.transform.name for row in self.invariances if row.reason == NO_TIME]
-        if late:
-            found.append(f"the budget was too short to measure {', '.join(late)}")
-        return found
+        """What limits all answers."""
+        return [self.reference.doubt] if self.reference.doubt else []
 
     def fit(self, seconds: float | None = None) -> Iterator[Row]:
         """Continue from the current state; yield a row per epoch of the reference, per branch."""
@@ -90,12 +86,15 @@ class Search:
             return
         context = torch.multiprocessing.get_context("spawn")
         count = min(self.config.jobs, len(transforms))
-        with ProcessPoolExecutor(count, context) as pool:
+        pool = ProcessPoolExecutor(count, context)
+        try:
             jobs = [
                 pool.submit(measure, self.reference, transform, self.config, end, 1)
                 for transform in transforms
             ]
             yield from (job.result() for job in jobs)
+        finally:  # what is left needs no further answers
+            pool.shutdown(cancel_futures=True)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes, except the trunk and the generator."""
@@ -125,6 +124,12 @@ def measure(
     branch = Branch(reference, transform, config)
     row = branch.measure(None if end is None else end - time.monotonic())
     return row, branch.loop.done
+
+
+def warnings_of(rows: Iterable[Invariance]) -> list[str]:
+    """Return what limits some answers."""
+    late = [row.transform.name for row in rows if row.reason == NO_TIME]
+    return [f"the budget was too short to measure {', '.join(late)}"] if late else []
 
 
 def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
