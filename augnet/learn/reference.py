@@ -64,6 +64,7 @@ class Reference:
         output = evaluator.outputs(self.network, self.data.x[self.held_out])
         self.errors = evaluator.errors(output, self.held_out)
         self.error = evaluator.mean(self.errors, self.held_out).item()
+        self.score = evaluator.score(output, self.held_out)
 
     @property
     def tolerance(self) -> float:

@@ -41,8 +41,8 @@ class Search:
 
     @property
     def scores(self) -> tuple[float, float]:
-        """The accuracy of the reference and of chance; for values, the error explained."""
-        return 1 - self.reference.error, 1 - self.reference.evaluator.chance
+        """The score of the reference and of chance: accuracies, or the variance explained."""
+        return self.reference.score, 1 - self.reference.evaluator.chance
 
     @property
     def warnings(self) -> list[str]:
