@@ -1,5 +1,6 @@
 """Small tasks, and networks that follow a rule instead of being trained, for the tests of learn."""
 
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -73,6 +74,25 @@ class Value(nn.Module):
 
     def forward(self, x):
         return self.rule(x)
+
+
+class Clock:
+    """A clock that only training steps and evaluations of learn move."""
+
+    def __init__(self, monkeypatch, step=1.0, evaluation=0.0):
+        self.now = 100.0
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        for name in ("reference", "branch", "compose", "selective"):
+            module = sys.modules[f"augnet.learn.{name}"]
+            monkeypatch.setattr(module, "descend", self._slow(module.descend, step))
+        monkeypatch.setattr(Evaluator, "outputs", self._slow(Evaluator.outputs, evaluation))
+
+    def _slow(self, function, seconds):
+        def called(*given, **more):
+            self.now += seconds
+            return function(*given, **more)
+
+        return called
 
 
 def measured(x, y, network, transform, tolerance=0.01, seed=0):
