@@ -50,6 +50,7 @@ class Shift(Signed):
     unit: ClassVar[str] = "levels"
 
     def transform(self, x, strength):
+        """Add the strength."""
         return x + spread(strength, x)
 
 
@@ -61,6 +62,7 @@ class Rule(nn.Module):
         self.rule = rule
 
     def forward(self, x):
+        """Predict scores of two classes."""
         second = self.rule(x).float()
         return torch.stack((1 - second, second), 1)
 
@@ -73,6 +75,7 @@ class Value(nn.Module):
         self.rule = rule
 
     def forward(self, x):
+        """Predict a value per sample."""
         return self.rule(x)
 
 

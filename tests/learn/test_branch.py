@@ -30,7 +30,10 @@ def reference():
     return trained(*levels())
 
 
-def branch(reference, transform=AmplitudeScale(8.0), config=CONFIG):
+SCALE = AmplitudeScale(8.0)
+
+
+def branch(reference, transform=SCALE, config=CONFIG):
     return Branch(reference, transform, config)
 
 
@@ -69,7 +72,7 @@ def test_the_reference_is_left_as_it_is(reference):
 
 
 def test_transforms_of_two_limits_have_random_numbers_of_their_own(reference):
-    seeds = {branch(reference, each).seed for each in (AmplitudeScale(8.0), AmplitudeScale(9.0))}
+    seeds = {branch(reference, each).seed for each in (SCALE, AmplitudeScale(9.0))}
     assert len(seeds) == 2
     other = branch(reference, config=LearnConfig(trunk="mlp", budget=150, seed=1))
     assert other.seed not in seeds
@@ -92,7 +95,7 @@ def test_a_larger_tolerance_never_gives_a_smaller_range():
     rows = []
     for each in (0.03, 0.15, 0.3):
         config = LearnConfig(trunk="mlp", budget=150, tolerance=each)
-        rows.append(branch(trained(*levels(), config), AmplitudeScale(8.0), config).measure())
+        rows.append(branch(trained(*levels(), config), SCALE, config).measure())
     assert all(row.kept for row in rows)
     strengths = [row.strength for row in rows]
     assert strengths == sorted(strengths)
@@ -123,7 +126,7 @@ class Clock:
         some.loop.step = slow
 
 
-@pytest.mark.parametrize("transform", [AmplitudeScale(8.0), SignFlip()])
+@pytest.mark.parametrize("transform", [SCALE, SignFlip()])
 @pytest.mark.parametrize("seconds", [1.0, 9.0, 25.0, 45.0])
 def test_a_branch_that_is_cut_is_unclear_and_ends_in_time(
     reference, monkeypatch, transform, seconds

@@ -170,11 +170,9 @@ def test_what_is_chosen_is_resumed():
     second.net.load_state_dict(first.net.state_dict())
     whole.net.load_state_dict(first.net.state_dict())
     rows = list(whole.fit(1))
-    for row in first.fit(1):
-        if first.chosen:
-            break
+    left = next(row["epoch"] for row in first.fit(1) if first.chosen)
     second.load_state_dict(first.state_dict())
     second.generator.set_state(first.generator.get_state())
     assert second.chosen
-    assert list(second.fit(row["epoch"] + 1)) == rows[row["epoch"] :]
+    assert list(second.fit(left + 1)) == rows[left:]
     assert magnitudes(second) == magnitudes(whole)

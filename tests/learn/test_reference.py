@@ -84,6 +84,7 @@ class Zero(nn.Module):
     """Forget everything."""
 
     def forward(self, x):
+        """Predict nothing."""
         return 0 * x
 
 

@@ -19,7 +19,7 @@ def trunk():
 
 
 def corners(size=96):
-    """A bright spot in the left or the right half: a horizontal flip exchanges the classes."""
+    """Return bright bars on the left or on the right: a horizontal flip exchanges the classes."""
     y = torch.arange(size) % 2
     x = 0.05 * torch.rand(size, 1, 8, 8, generator=generator())
     x[torch.arange(size), 0, 2:6, 1 + 5 * y] += 0.9
