@@ -6,6 +6,7 @@ import pickle
 import pytest
 import torch
 from learn_tasks import Shift, generator, levels, signs
+from torch import nn
 
 from augnet.learn import LearnConfig
 from augnet.learn.branch import Branch
@@ -57,6 +58,21 @@ def test_what_was_random_before_does_not_matter(reference):
     state = torch.get_rng_state()
     assert branch(reference).measure() == first
     assert torch.get_rng_state().equal(state)
+
+
+def test_dropout_is_repeatable():
+    layers = nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 2)
+    config = LearnConfig(trunk=nn.Sequential(*layers), budget=60)
+    some = trained(*levels(), config)
+    first = branch(some, SCALE, config).measure()
+    torch.rand(7)
+    assert branch(some, SCALE, config).measure() == first
+
+
+def test_targets_are_those_of_the_reference(reference):
+    other = copy.deepcopy(reference)
+    other.targets = 1 - other.targets
+    assert branch(other, SignFlip()).measure().cost > 0.9
 
 
 def test_a_reference_in_another_process_gives_the_same_answer(reference):
