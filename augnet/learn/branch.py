@@ -11,7 +11,7 @@ import zlib
 from dataclasses import asdict
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from augnet.learn.config import LearnConfig
 from augnet.learn.decide import (
@@ -28,9 +28,12 @@ from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.learn.strengths import apply_at_strength
 from augnet.training import Loop, RandomState, WeightAverage, descend
-from augnet.transforms import Bernoulli, Transform
+from augnet.transforms import Bernoulli, Signed, Transform
 from augnet.transforms.base import full_precision
 from augnet.transforms.noise import permutation, uniform
+
+STRENGTHS = 10
+"""Strengths at which the reference is measured before a branch is trained."""
 
 
 class Branch:
@@ -71,21 +74,46 @@ class Branch:
         if seconds is not None and seconds <= 0:
             return self.unclear(NO_TIME)
         end = None if seconds is None else time.monotonic() + seconds
-        random = RandomState(self.data.x.device)
-        with random:
+        with RandomState(self.data.x.device):
             torch.manual_seed(self.seed)
-            for number in range(self.config.extensions + 1):
-                self.loop.seconds = None if end is None else end - time.monotonic()
-                for _ in self.loop:
-                    pass
-                late = end is not None and time.monotonic() >= end
-                if late and self._moves():
-                    return self.unclear(NO_TIME)
-                last = late or number == self.config.extensions
-                found = None if self._moves() and not last else self._decide(last)
-                if found is not None:
-                    return found
-                self.loop.extend(self.steps // 2)
+            return self._without_training() or self._with_training(end)
+
+    def _without_training(self) -> Invariance | None:
+        """Decide if the reference ignores the transform anyway; else start where it starts to err.
+
+        What an untrained network loses says nothing; what it keeps, it keeps.
+        """
+        measured = self._measured(self.reference.network)
+        if self.bernoulli:
+            found = decide_bernoulli(measured, self.config)
+            return found if found.kept else None
+        fractions = [(index + 1) / STRENGTHS for index in range(STRENGTHS)]
+        lost = (
+            index
+            for index, fraction in enumerate(fractions)
+            if measured.exceeds(fraction, self.config)
+        )
+        first = next(lost, STRENGTHS)
+        self.rule.start = max(self.config.start, fractions[max(0, first - 1)])
+        if first < STRENGTHS:
+            return None
+        crossing = measure_crossing(measured, 1.0, self.config)
+        return decide_range(measured, 1.0, 0.0, crossing, False, self.config)
+
+    def _with_training(self, end: float | None) -> Invariance:
+        """Train until the answer does not move any more, and decide."""
+        for number in range(self.config.extensions + 1):
+            self.loop.seconds = None if end is None else end - time.monotonic()
+            for _ in self.loop:
+                pass
+            late = end is not None and time.monotonic() >= end
+            if late and self._moves():
+                return self.unclear(NO_TIME)
+            last = late or number == self.config.extensions
+            found = None if self._moves() and not last else self._decide(last)
+            if found is not None:
+                return found
+            self.loop.extend(self.steps // 2)
         raise AssertionError("the last part of a branch always decides")
 
     def unclear(self, reason: str) -> Invariance:
@@ -98,27 +126,37 @@ class Branch:
         if self.loop.done < self.steps and not self._settled():
             return True
         if self.bernoulli:  # the cost is too high, but falls
-            third = max(1, len(rule.costs) // 3)
-            last, before = rule.costs[-third:], rule.costs[-2 * third : -third]
+            third = max(1, len(rule.excesses) // 3)
+            last, before = rule.excesses[-third:], rule.excesses[-2 * third : -third]
             mean = sum(last) / len(last)
             falls = bool(before) and mean < config.falling * sum(before) / len(before)
-            return mean > rule.tolerance and falls
+            return mean > 1 and falls
         return not self._settled() and abs(rule.drift()) > config.max_drift
 
     def _settled(self) -> bool:
         """Whether the answer is known before all steps are done."""
         rule, count = self.rule, self.config.settled
         if self.bernoulli:
-            last = rule.costs[-count:]
-            return 2 * self.loop.done > self.steps and max(last) <= rule.tolerance / 2
+            return 2 * self.loop.done > self.steps and max(rule.excesses[-count:]) <= 0.5
         return rule.at_end(count)
 
     def _decide(self, last: bool) -> Invariance | None:
         """Decide, or return None if the range should be trained further, unless it is `last`."""
-        rows, network = self.reference.held_out, self.average.network
+        measured = self._measured(self.average.network)
+        if self.bernoulli:
+            return decide_bernoulli(measured, self.config)
+        fraction, wobble = self.rule.settled()
+        crossing = measure_crossing(measured, fraction, self.config)
+        if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
+            self.rule.restart(fraction * min(2.0, max(0.6, crossing.factor)))
+            return None
+        return decide_range(measured, fraction, wobble, crossing, self._moves(), self.config)
+
+    def _measured(self, network: nn.Module) -> Measured:
+        rows = self.reference.held_out
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
         own = self.evaluator.mean(rest, rows).item()
-        measured = Measured(
+        return Measured(
             self.evaluator,
             network,
             self.transform,
@@ -128,14 +166,6 @@ class Branch:
             self.reference.tolerance,
             self.generator,
         )
-        if self.bernoulli:
-            return decide_bernoulli(measured, self.config)
-        fraction, wobble = self.rule.settled()
-        crossing = measure_crossing(measured, fraction, self.config)
-        if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
-            self.rule.restart(fraction * crossing.factor)
-            return None
-        return decide_range(measured, fraction, wobble, crossing, self._moves(), self.config)
 
     def _batches(self) -> list[Tensor]:
         rows = self.data.fitted
@@ -153,22 +183,42 @@ class Branch:
         fractions = torch.where(place < (1 + identity) / 2, within, torch.ones_like(within))
         return torch.where(place < identity, 0.0, fractions) * self.rule.range
 
+    def _view(self, x: Tensor) -> Tensor:
+        """Transform a batch; half of the untransformed samples are moved there and back.
+
+        Resampling leaves traces, such as soft edges. If only moved samples had them, a network
+        could tell by them what was moved, and predict labels that nobody else could.
+        """
+        fractions = self._fractions(x)
+        if not isinstance(self.transform, Signed):
+            return apply_at_strength(self.transform, x, fractions, self.generator)
+        signs = torch.where(uniform(x, (len(x),), self.generator) < 0.5, -1.0, 1.0).to(x)
+        rest = (fractions == 0).nonzero()[:, 0]
+        back = rest[: len(rest) // 2]
+        there = uniform(x, (len(back),), self.generator) * self.rule.range
+        fractions[back] = there
+        view = apply_at_strength(self.transform, x, fractions, self.generator, signs)
+        view[back] = apply_at_strength(
+            self.transform, view[back], there, self.generator, -signs[back]
+        )
+        return view
+
     def _step(self, rows: Tensor) -> dict[str, Tensor]:
         x = self.data.x[rows]
         with full_precision(x):
-            view = apply_at_strength(self.transform, x, self._fractions(x), self.generator)
+            view = self._view(x)
         losses = self.evaluator.losses(self.trunk(view), self.reference.targets[rows])
         loss = self.evaluator.mean(losses, rows)
         descend(self.optimizer, loss)
         self.average.update(self.trunk)
         if (self.loop.done + 1) % self.every == 0:
-            self.rule.update(*self._costs())
+            self._measure_cost()
             if self._settled():
                 self.loop.steps = self.loop.done + 1
         return {"loss": loss.detach()}
 
-    def _costs(self) -> list[float]:
-        """Measure the error that the edge adds to held-out samples: two or three comparisons."""
+    def _measure_cost(self) -> None:
+        """Measure the error that the edge adds to held-out samples, and move the range."""
         rows = self.reference.held_out
         some = permutation(self.data.x, len(rows), self.generator)[: self.config.measured_samples]
         rows, network = rows[some], self.average.network
@@ -180,4 +230,10 @@ class Branch:
         pairs = [(edge, before), (edge, rest)]
         if self.bernoulli:  # the network may learn transformed samples and lose the others
             pairs.append((rest, before))
-        return [self.evaluator.mean(a - b, rows).item() for a, b in pairs]
+        else:  # or learn the edge and lose what is within
+            within = uniform(self.data.x, (len(rows),), self.generator) * self.rule.range
+            inner = self.evaluator.errors_at(network, self.transform, rows, within, self.generator)
+            pairs.append((inner, before))
+        costs = [self.evaluator.mean(a - b, rows).item() for a, b in pairs]
+        noise = self.evaluator.deviation(edge - before, rows)
+        self.rule.update(*costs, allowed=self.config.confidence * noise)

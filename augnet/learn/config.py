@@ -92,31 +92,31 @@ class LearnConfig:
     min_tolerances: float = constant(1.5, "The same in tolerances.")
 
     # Branches: training goes on with one transform
-    branch_steps: float = constant(0.8, "Steps of a branch, as a fraction of the reference's.")
+    branch_steps: float = constant(0.6, "Steps of a branch, as a fraction of the reference's.")
     branch_average: float = constant(0.95, "Factor of the running average of its weights.")
     identity_fraction: float = constant(0.25, "Fraction of samples that stay untransformed.")
     start: float = constant(0.05, "Fraction of the limit at which every range starts.")
     rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
-    smoothing: float = constant(0.6, "Weight of earlier measurements of the cost.")
-    measurements: int = constant(40, "Measurements of the cost in a branch.")
+    smoothing: float = constant(0.3, "Weight of earlier measurements of the cost.")
+    measurements: int = constant(30, "Measurements of the cost in a branch.")
     measured_samples: int = constant(512, "Held-out samples of a measurement, at most.")
     growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")
     settled: int = constant(10, "Measurements at the limit, or with no cost, that end a branch.")
     extensions: int = constant(2, "How often a branch goes on if its answer still moves.")
-    max_drift: float = constant(0.35, "A range that moves by a larger factor still moves.")
+    max_drift: float = constant(0.2, "A range that moves by a larger factor still moves.")
     falling: float = constant(0.9, "A cost that falls below this fraction still moves.")
 
     # Decision
-    resolution: float = constant(0.25, "Least tolerance times the root of held-out samples.")
+    value_factor: float = constant(3.0, "Tolerances of values are so many times as large.")
     relative_tolerance: float = constant(0.05, "Least tolerance, as a fraction of the error.")
-    confidence: float = constant(1.645, "Standard errors of a cost that are allowed for.")
-    max_uncertainty: float = constant(4.0, "A cost is unclear if it may be so many tolerances.")
+    confidence: float = constant(1.645, "Standard errors that a cost may have at least.")
+    max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.1, "Least range, of the strength that adds half the most error.")
     coarse_strengths: int = constant(12, "Strengths that find the latter.")
-    max_correction: float = constant(0.4, "Train on if the range is off by a larger factor.")
+    max_correction: float = constant(0.25, "Train on if the range is off by a larger factor.")
     interval_factors: tuple[float, ...] = constant(
-        (0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.6, 2.0, 2.5),
+        (0.5, 0.65, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 2.5),
         "Multiples of a range that are measured for its interval.",
     )
     final_repeats: int = constant(3, "How often each sample is measured at each of them.")

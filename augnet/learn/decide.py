@@ -49,13 +49,14 @@ class Measured:
         """Return the mean over samples, each class weighted the same."""
         return self.evaluator.mean(added, self.rows).item()
 
-    def deviation(self, added: Tensor) -> float:
-        """Return the standard error of the mean."""
-        weights = self.evaluator.weights[self.rows]
-        weights = weights / weights.sum()
-        spread = (weights * (added - (weights * added).sum())).square().sum().sqrt().item()
-        # Errors that never happened may still happen: at least half an error.
-        return max(spread, 0.5 / len(added))
+    def exceeds(self, fraction: float, config: LearnConfig) -> bool:
+        """Whether a fraction of the limit adds more error than is allowed."""
+        added = self.added(fraction, 1)
+        return self.mean(added) > self.allowed(added, config.confidence)
+
+    def allowed(self, added: Tensor, confidence: float) -> float:
+        """Return the error that may be added: the tolerance, or what the samples can resolve."""
+        return max(self.tolerance, confidence * self.evaluator.deviation(added, self.rows))
 
 
 def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
@@ -63,17 +64,15 @@ def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
 
     A network that learns contradictory labels may lose the samples at rest instead.
     """
-    transform, tolerance = measured.transform, measured.tolerance
+    transform, limit = measured.transform, measured.transform.limit
     added = max(measured.added(1.0, 1), measured.rest - measured.before, key=measured.mean)
-    cost, noise = measured.mean(added), config.confidence * measured.deviation(added)
-    limit = transform.limit
-    if cost <= tolerance:
-        if cost + noise > config.max_uncertainty * tolerance:
-            return Invariance(transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW)
-        return Invariance(transform, "reached_limit", limit, (limit, limit), cost=cost)
-    if cost - noise < tolerance / 2:
+    cost, allowed = measured.mean(added), measured.allowed(added, config.confidence)
+    if cost > allowed:
+        return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+    error = measured.mean(measured.before)
+    if cost + allowed > config.max_loss * (measured.evaluator.chance - error):
         return Invariance(transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW)
-    return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+    return Invariance(transform, "reached_limit", limit, (limit, limit), cost=cost)
 
 
 @dataclass(frozen=True)
@@ -100,22 +99,34 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     random = -uniform(added, shape, measured.generator).clamp(min=1e-6).log()
     random[0] = 1
     weights = random * measured.evaluator.weights[measured.rows]
-    curves = ((weights @ added) / weights.sum(1, keepdim=True)).cummax(1).values
-    places = _crossings(curves, torch.tensor(factors).to(added).log(), measured.tolerance)
+    curves = (weights @ added) / weights.sum(1, keepdim=True)
+    allowed = [measured.allowed(each, config.confidence) for each in added.T]
+    curves = isotonic(curves - torch.tensor(allowed).to(curves))
+    places = _crossings(curves, torch.tensor(factors).to(added).log(), -measured.tolerance)
     factor = places[0].exp().item()
     cost = measured.mean(measured.added(min(1.0, factor * fraction), config.final_repeats))
     return Crossing(factor, places[1:].std().item(), cost)
 
 
-def _crossings(curves: Tensor, places: Tensor, level: float) -> Tensor:
-    """Return where each rising curve reaches a level; the last place if it never does."""
-    curves = torch.cat((torch.zeros_like(curves[:, :1]), curves.clamp(min=0)), 1)
+def isotonic(curves: Tensor) -> Tensor:
+    """Return the closest rising curve to each row (R, K), by least squares."""
+    count = curves.shape[1]
+    sums = torch.cat((torch.zeros_like(curves[:, :1]), curves.cumsum(1)), 1)
+    start = torch.arange(count, device=curves.device)
+    lengths = (start[None] - start[:, None] + 1).clamp(min=1)
+    means = (sums[:, None, 1:] - sums[:, :-1, None]) / lengths
+    rising = [means[:, : i + 1, i:].amin(2).amax(1) for i in range(count)]
+    return torch.stack(rising, 1)
+
+
+def _crossings(curves: Tensor, places: Tensor, start: float) -> Tensor:
+    """Return where each rising curve passes 0, from `start` on; the last place if it never does."""
+    curves = torch.cat((torch.full_like(curves[:, :1], start), curves.clamp(min=start)), 1)
     places = torch.cat((places[:1] - 1, places))
-    beyond = curves >= level
+    beyond = curves >= 0
     index = torch.where(beyond.any(1), beyond.to(torch.int8).argmax(1), len(places) - 1)
-    index = index.clamp(min=1)
     low, high = (curves.gather(1, i[:, None])[:, 0] for i in (index - 1, index))
-    rise = ((level - low) / (high - low).clamp(min=1e-6)).clamp(0, 1)
+    rise = (-low / (high - low).clamp(min=1e-6)).clamp(0, 1)
     return places[index - 1] + (places[index] - places[index - 1]) * rise
 
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 MIN_RANGE = 1e-3
 """The least range, as a fraction of the limit."""
 
+DECAY = 0.2
+"""By how much each turn slows down a range, so that it settles (Kesten 1958)."""
+
 
 @dataclass
 class EdgeRule:
@@ -23,6 +26,10 @@ class EdgeRule:
     smoothing: float
     ranges: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
+    excesses: list[float] = field(default_factory=list)
+    """Costs in tolerances."""
+    turns: int = 0
+    """How often the range began to grow or to shrink."""
     means: list[float] = field(default_factory=list)
     """The running mean of each part of the cost."""
 
@@ -31,17 +38,22 @@ class EdgeRule:
         """The range now."""
         return self.ranges[-1] if self.ranges else self.start
 
-    def update(self, *parts: float) -> None:
-        """Move the range by what was measured at its edge: the cost is the largest part."""
+    def update(self, *parts: float, allowed: float = 0.0) -> None:
+        """Move the range by what was measured at its edge: the cost is the largest part.
+
+        `allowed` is the cost that measurements can resolve, if that is more than the tolerance.
+        """
         kept = self.smoothing
         means = self.means or list(parts)
         self.means = [
             kept * mean + (1 - kept) * part for mean, part in zip(means, parts, strict=True)
         ]
         cost = max(self.means)
-        grows = max(self.costs, default=cost) <= self.tolerance and cost <= self.tolerance
-        rate = self.growth if grows else self.rate
-        step = rate * max(-1.0, min(1.0, (self.tolerance - cost) / self.tolerance))
+        tolerance = max(self.tolerance, allowed)
+        self.excesses.append(cost / tolerance)
+        self.turns += len({excess > 1 for excess in self.excesses[-2:]}) - 1
+        rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + DECAY * self.turns)
+        step = rate * max(-1.0, min(1.0, 1 - self.excesses[-1]))
         self.costs.append(cost)
         self.ranges.append(min(1.0, max(MIN_RANGE, self.range * math.exp(step))))
 

@@ -71,18 +71,27 @@ class Evaluator:
         weights = self.weights[rows]
         return (weights * values).sum() / weights.sum()
 
+    def deviation(self, values: Tensor, rows: Tensor) -> float:
+        """Return the standard error of the weighted mean."""
+        weights = self.weights[rows]
+        weights = weights / weights.sum()
+        spread = (weights * (values - (weights * values).sum())).square().sum().sqrt().item()
+        # Errors that did not happen may still happen: at least half an error.
+        return max(spread, 0.5 / len(values))
+
     def errors_at(
         self,
         network: nn.Module,
         transform: Transform,
         rows: Tensor,
-        fraction: float,
+        fraction: float | Tensor,
         generator: Generator,
     ) -> Tensor:
         """Return the error of each sample under a transform at a fraction of its limit."""
         x = self.data.x[rows]
+        fractions = torch.as_tensor(fraction).to(x).expand(len(x))
         with full_precision(x):
-            view = apply_at_strength(transform, x, x.new_full((len(x),), fraction), generator)
+            view = apply_at_strength(transform, x, fractions, generator)
         return self.errors(self.outputs(network, view), rows)
 
 

@@ -70,8 +70,8 @@ class Reference:
     def tolerance(self) -> float:
         """The error that a transform may add."""
         config = self.config
-        resolved = config.resolution / len(self.held_out) ** 0.5
-        return max(config.tolerance, resolved, config.relative_tolerance * self.error)
+        least = config.tolerance if self.data.classes else config.value_factor * config.tolerance
+        return max(least, config.relative_tolerance * self.error)
 
     @property
     def doubt(self) -> str:
