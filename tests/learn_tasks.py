@@ -84,7 +84,8 @@ class Clock:
 
     def __init__(self, monkeypatch, step=1.0, evaluation=0.0):
         self.now = 100.0
-        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        for name in ("monotonic", "time"):
+            monkeypatch.setattr(f"time.{name}", lambda: self.now)
         for name in ("reference", "branch", "compose", "selective"):
             module = sys.modules[f"augnet.learn.{name}"]
             monkeypatch.setattr(module, "descend", self._slow(module.descend, step))

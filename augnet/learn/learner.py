@@ -51,7 +51,6 @@ class Learner:
             self.transforms = prepare_transforms(self.config.transforms, self.data.x, **shared)
         self.generator = Generator(device=self.data.x.device).manual_seed(seed)
         self.history: list[Row] = []
-        self.invariances: list[Invariance] = []
         self.training: NetTraining | None = None
         self.random = RandomState(self.data.x.device)
         with self.random:
@@ -109,31 +108,34 @@ class Learner:
         config = self.config
         if self.training is None:
             if not self.search.finished:
-                rows = self.search.fit(self._search_seconds(0))
-                yield from self._rescale(rows, 0)
+                yield from self._rescale(self.search.fit(self._seconds_of_search(0)), 0)
             for number in range(len(self.other_seeds) + 1, config.seeds):
                 yield from self._rescale(self._search_seed(number), number)
             self.training = self._build()
         mine = sum(row.get("seed", config.seed) == config.seed for row in self.history)
-        rows = self.training.fit(1 + mine, self._net_seconds())
+        rows = self.training.fit(1 + mine, self._seconds_left())
         yield from self._rescale(rows, config.seeds - 1)
 
-    def _search_seconds(self, number: int) -> float | None:
-        """Return the time that is left for the search of a seed, by its number from 0."""
-        seconds, fraction = self.config.seconds, self.config.search_fraction
+    @property
+    def invariances(self) -> list[Invariance]:
+        """The answers of all seeds, joined; all transforms must be measured."""
+        return join_seeds([self.search.invariances, *self.other_seeds])
+
+    def _time_spent(self) -> float:
+        return self.spent + time.monotonic() - self.started
+
+    def _seconds_of_search(self, number: int) -> float | None:
+        """Return the time until the search with a seed has to end."""
+        seconds = self.config.seconds
         if seconds is None:
             return None
-        return max(0.0, (number + 1) * seconds * fraction / self._work - self._passed)
+        share = (number + 1) * self.config.search_fraction / self._work
+        return share * seconds - self._time_spent()
 
-    def _net_seconds(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         """Return the time that is left for the net, a tenth of all at least."""
         seconds = self.config.seconds
-        return None if seconds is None else max(0.1 * seconds, seconds - self._passed)
-
-    @property
-    def _passed(self) -> float:
-        """The time that was spent, also since the last row."""
-        return self.spent + time.monotonic() - self.started
+        return None if seconds is None else max(0.1 * seconds, seconds - self._time_spent())
 
     @property
     def _work(self) -> float:
@@ -144,7 +146,7 @@ class Learner:
         """Search with another seed: another split, another trunk, other random numbers."""
         seed = self.config.seed + number
         self.other = other = self.other or self._with_seed(seed)
-        rows = other.search.fit(self._search_seconds(number))
+        rows = other.search.fit(self._seconds_of_search(number))
         while True:
             with other.random:
                 row = next(rows, None)
@@ -169,9 +171,7 @@ class Learner:
             yield row
 
     def _build(self) -> NetTraining:
-        """Join what all seeds found, and build the net of it."""
         reference = self.search.reference
-        self.invariances = join_seeds([self.search.invariances, *self.other_seeds])
         steps = max(1, int(self.config.net_steps * reference.planned + 1e-9))
         self.trunk.load_state_dict(reference.network.state_dict())
         rest = (self.invariances, self.trunk, self.generator, self.config, steps)

@@ -7,7 +7,7 @@ import torch
 from learn_tasks import Rule, Shift, Value, generator, measured
 
 from augnet.learn import LearnConfig
-from augnet.learn.decide import MOVES, TOO_FEW, WIDE, decide_bernoulli, decide_range
+from augnet.learn.decide import MOVES, TOO_FEW, WIDE, decide_bernoulli, decide_range, isotonic
 from augnet.learn.decide import measure_crossing as crossing_of
 from augnet.transforms import AmplitudeScale, SignFlip
 
@@ -89,6 +89,12 @@ def test_the_same_numbers_give_the_same_decision():
     assert ranged(shifted(), 0.45) == ranged(shifted(), 0.45)
 
 
+def test_the_closest_rising_curves():
+    curves = torch.tensor([[1.0, 3.0, 2.0, 4.0], [3.0, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, 3.0]])
+    rising = torch.tensor([[1.0, 2.5, 2.5, 4.0], [1.5, 1.5, 1.5, 1.5], [0.0, 1.0, 2.0, 3.0]])
+    torch.testing.assert_close(isotonic(curves), rising)
+
+
 # Bernoulli transforms
 
 
@@ -116,8 +122,8 @@ def test_a_bernoulli_transform_is_accepted_by_the_error_that_it_adds(added, stat
 
 
 def test_the_tolerance_decides():
-    statuses = [decide_bernoulli(flipped(0.3, 2000, each), CONFIG).status for each in (0.05, 0.5)]
-    assert statuses == ["not_invariant", "reached_limit"]
+    rows = [decide_bernoulli(flipped(0.05, 2000, each), CONFIG) for each in (0.01, 0.07)]
+    assert [row.status for row in rows] == ["not_invariant", "reached_limit"]
 
 
 def test_errors_at_rest_count_as_well():
@@ -127,18 +133,10 @@ def test_errors_at_rest_count_as_well():
     assert row.cost == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("added", [0.0, 0.08])
-def test_too_few_samples_are_unclear(added):
-    row = decide_bernoulli(flipped(added, 24, 0.01), CONFIG)
+def test_too_few_samples_are_unclear():
+    row = decide_bernoulli(flipped(0.15, 16), CONFIG)
     assert (row.status, row.strength, row.reason) == ("unclear", 0.0, TOO_FEW)
     assert not row.kept
-
-
-def test_standard_errors_are_those_of_weighted_means_and_never_zero():
-    found = flipped(0.0)
-    assert found.deviation(torch.zeros(1000)) == 0.5 / 1000
-    added = (torch.arange(1000) % 5 == 0).float()
-    assert found.deviation(added) == pytest.approx((0.2 * 0.8 / 1000) ** 0.5)
 
 
 def test_factors_keep_their_unit():

@@ -43,16 +43,32 @@ def test_a_range_that_costs_at_once_shrinks_to_the_least():
 
 
 def test_the_first_growth_is_faster():
-    slow, fast = rule(), rule()
+    slow, fast = rule(0.01), rule(0.01)
     slow.update(1.0)
-    slow.update(0.0)
+    for _ in range(20):
+        slow.update(0.0)
     for _ in range(8):
-        slow.update(0.0)
         fast.update(0.0)
-    assert fast.range == pytest.approx(0.05 * math.exp(8 * 0.25))
-    for _ in range(12):
-        slow.update(0.0)
-    assert slow.ranges[-1] / slow.ranges[-2] == pytest.approx(math.exp(0.15), rel=0.01)
+    assert fast.range == pytest.approx(0.01 * math.exp(8 * 0.25))
+    assert 1 < slow.ranges[-1] / slow.ranges[-2] <= math.exp(0.15)
+
+
+def test_what_cannot_be_resolved_is_allowed():
+    strict, lenient = rule(), rule()
+    for _ in range(10):
+        strict.update(0.02)
+        lenient.update(0.02, allowed=0.03)
+    assert strict.range < 0.05 < lenient.range
+    assert lenient.costs == strict.costs
+
+
+def test_each_turn_slows_a_range_down():
+    edge = rule(start=0.5, smoothing=0.0001)
+    for _ in range(10):
+        edge.update(1.0)
+        edge.update(0.0)
+    logs = [abs(math.log(b / a)) for a, b in zip(edge.ranges, edge.ranges[1:], strict=False)]
+    assert logs[-1] < logs[0] / 2
 
 
 def test_the_cost_is_the_largest_running_mean():

@@ -80,3 +80,10 @@ def test_chunks_and_modes_do_not_matter():
     found = evaluator(x, torch.arange(1100) % 2)
     torch.testing.assert_close(found.outputs(network, x), network[0](x))
     assert network.training
+
+
+def test_standard_errors_are_those_of_weighted_means_and_never_zero():
+    found, rows = evaluator(torch.rand(1000, 3), torch.arange(1000) % 2), torch.arange(1000)
+    assert found.deviation(torch.zeros(1000), rows) == 0.5 / 1000
+    errors = (torch.arange(1000) % 5 == 0).float()
+    assert found.deviation(errors, rows) == pytest.approx((0.2 * 0.8 / 1000) ** 0.5)

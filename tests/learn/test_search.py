@@ -125,7 +125,7 @@ def test_no_range_includes_zero(everything):
 # Seconds
 
 
-NOISES = [{"name": "gaussian_noise", "limit": limit} for limit in (0.5, 0.6, 0.7)]
+SCALES = [{"name": "amplitude_scale", "limit": limit} for limit in (8.0, 9.0, 10.0, 11.0, 12.0)]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_no_time_is_left_for_is_unclear_and_named(
 ):
     clock = Clock(monkeypatch, evaluation=evaluation)
     config = LearnConfig(reference_steps=100, branch_steps=0.6, budget=seconds)
-    learner = Learner(*levels(), [*SPECS, *NOISES], config=config)
+    learner = Learner(*levels(), SCALES, config=config)
     list(learner)
     result = learner.result
     assert clock.now - 100 <= 1.1 * seconds + 1
