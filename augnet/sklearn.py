@@ -51,6 +51,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         seeds: int = 1,
         copies: int = 10,
         threads: int | None = None,
+        tolerance: float = LearnConfig.tolerance,
+        jobs: int = 1,
         sfreq: float | None = None,
         channels: Iterable[str] | None = None,
         random_state: Any = 0,
@@ -62,6 +64,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.seeds = seeds
         self.copies = copies
         self.threads = threads
+        self.tolerance = tolerance
+        self.jobs = jobs
         self.sfreq = sfreq
         self.channels = channels
         self.random_state = random_state

@@ -32,7 +32,7 @@ for row in result.invariances:
     print(row.transform.name, row.status, row.strength, row.interval, row.unit, sep=" | ")
 
 accuracy = (result.net(x).argmax(1) == y).float().mean().item()
-print(f"{len(result.history)} epochs; accuracy of the net with these ranges: {accuracy:.3f}")
+print(f"{result.steps} training steps; accuracy of the net with these ranges: {accuracy:.3f}")
 
 plt.imshow(torch.cat(list(x[:6, 0]), dim=1), cmap="gray")
 plt.show()

@@ -52,7 +52,7 @@ def draw(names: list[str]) -> None:
 
 def kept(row: dict) -> bool:
     """Return whether the transform preserves the label at some strength."""
-    return row["status"] != "not_invariant"
+    return row["status"] in ("bounded", "reached_limit")
 
 
 def fraction(row: dict, strength: float) -> float:
@@ -77,7 +77,7 @@ def show(name: str) -> None:
 def short(row: dict) -> str:
     """Shorten a result."""
     if not kept(row):
-        return "no"
+        return "unclear" if row["status"] == "unclear" else "no"
     reached = row["status"] == "reached_limit"
     if row["unit"] == "probability" and reached:
         return "yes"
@@ -88,7 +88,7 @@ def short(row: dict) -> str:
 # Digits and clothes
 # ------------------
 #
-# Gray lines are intervals of 90 %, dots are ranges; a red dot is a transform that is not invariant.
+# Gray lines are intervals of 90 %, dots are ranges; a red dot is a transform that is not kept.
 
 images = [name for name in ("digits", "MNIST", "Fashion-MNIST") if name in tasks]
 draw(images)

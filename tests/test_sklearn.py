@@ -84,8 +84,8 @@ def test_signals_images_and_values():
     draws = np.random.default_rng(0)
     y = np.arange(40) % 2
     for shape in ((2, 64), (1, 12, 12)):
-        x = draws.random((40, *shape))
-        model = AugNetClassifier(["gaussian_noise"], budget=1, copies=2).fit(x, y)
+        x = draws.random((40, *shape)) + y.reshape(-1, *(1 for _ in shape))
+        model = AugNetClassifier(["gaussian_noise"], budget=40, copies=2).fit(x, y)
         assert model.predict(x).shape == (40,)
         assert model.model_.net.copies == 2
     x = draws.normal(size=(60, 3))

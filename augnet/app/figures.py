@@ -1,14 +1,12 @@
 """Draw samples at the edges of each range, the confusion of classes, and learning curves."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from matplotlib.figure import Figure
 from torch import Generator, Tensor
 
-from augnet.app.style import COLORS, SOFT, WIDTH, canvas, color, legend, tidy
+from augnet.app.style import SOFT, WIDTH, canvas, color, legend, tidy
 from augnet.app.wording import with_unit
 from augnet.data import InputSpec
 from augnet.learn.result import Invariance
@@ -25,8 +23,10 @@ DRAWS = 8
 MAX_POINTS = 400
 """Points of a trace."""
 UNCHANGED = "unchanged"
-PHASES = {"ranges": "one transform at a time", "net": "all transforms together"}
+PHASES = {"reference": "no transforms", "net": "all transforms together"}
 """What is trained in a phase; others are shown by their names."""
+MEASURED = "transforms"
+"""The phase whose rows are the answers for transforms, and no epochs."""
 
 
 def edges(row: Invariance, x: Tensor, spec: InputSpec, seed: int = 0) -> Figure | None:
@@ -134,46 +134,20 @@ def confusion(counts: Tensor, classes: Sequence[str]) -> Figure | None:
     return figure
 
 
-def curves(history: Sequence[Row], rows: Sequence[Invariance]) -> Figure:
-    """Draw the loss, and below it the ranges, as fractions of their limits; of the first seed."""
+def curves(history: Sequence[Row]) -> Figure:
+    """Draw the loss in each phase of the first seed."""
     history = [row for row in history if row.get("seed") == history[0].get("seed")]
-    figure = canvas(4.2)
-    axes = figure.subplots(2, sharex=True)
-    for number, phase in enumerate(dict.fromkeys(row["phase"] for row in history)):
+    figure = canvas(2.6)
+    axis = figure.subplots()
+    phases = dict.fromkeys(row["phase"] for row in history if row["phase"] != MEASURED)
+    for number, phase in enumerate(phases):
         points = [(row["epoch"], row["loss"]) for row in history if row["phase"] == phase]
         label = f"loss, {PHASES.get(phase, phase)}"
-        axes[0].plot(*zip(*points, strict=True), lw=1.6, color=color(number), label=label)
-    axes[0].set_ylabel("loss")
-    ranges = _ranges(history)
-    for number, each in enumerate(rows):
-        points = [(epoch, _fraction(each, end)) for epoch, end in ranges[each.transform.name]]
-        if isinstance(each.transform, Bernoulli) or not points:
-            continue
-        unclear = each.status == "unclear"
-        style = ":" if unclear else "-" if number < len(COLORS) else "--"
-        label = f"{each.transform.name} (unclear)" if unclear else each.transform.name
-        axes[1].plot(*zip(*points, strict=True), lw=1.4, color=color(number), ls=style, label=label)
-    axes[1].set(ylabel="range, as a fraction\nof the limit", xlabel="epoch", ylim=(0, 1.05))
-    for axis in axes:
-        tidy(axis)
-    legend(figure, *axes)
+        axis.plot(*zip(*points, strict=True), lw=1.6, color=color(number), label=label)
+    axis.set(ylabel="loss", xlabel="epoch")
+    tidy(axis)
+    legend(figure, axis)
     return figure
-
-
-def _ranges(history: Sequence[Row]) -> dict[str, list[tuple[int, float]]]:
-    """Return epochs and strengths of each transform, in the first phase that has ranges."""
-    ranges = defaultdict(list)
-    with_states = [row for row in history if row["transforms"]]
-    for row in with_states:
-        if row["phase"] == with_states[0]["phase"]:
-            for state in row["transforms"]:
-                ranges[state["name"]].append((row["epoch"], state["strength"]))
-    return ranges
-
-
-def _fraction(row: Invariance, strength: Any) -> float:
-    zero, limit = (float(row.transform.strength(end)) for end in (0.0, 1.0))
-    return (strength - zero) / (limit - zero)
 
 
 def one_of_each(x: Tensor, y: Tensor) -> Tensor:

@@ -82,9 +82,6 @@ def _score_figures(model: Model, evaluation: Evaluation, history: Sequence[Row])
             caption = f"Predictions for {evaluation.count} test samples."
             drawn.append(Drawn("confusion", "Confusion of classes", caption, figure))
     if history:
-        caption = "Top: the loss. Bottom: the range of each transform in the course of training."
-        if any(row.status == "unclear" for row in model.invariances):
-            caption += " Dotted: unclear."
-        curves = figures.curves(history, model.invariances)
-        drawn.append(Drawn("curves", "Training", caption, curves))
+        caption = "The loss in the course of training."
+        drawn.append(Drawn("curves", "Training", caption, figures.curves(history)))
     return drawn

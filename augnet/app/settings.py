@@ -12,6 +12,8 @@ from augnet.learn.config import OPTIONS, LearnConfig
 
 FIELDS: dict[str, Field[Any]] = {each.name: each for each in (*OPTIONS, *fields(ReadOptions))}
 """All options, in the order of `augnet learn --help`."""
+SPEED = ("threads", "jobs")
+"""Options that decide on the speed only."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,15 @@ class Settings:
     def values(self) -> dict[str, Any]:
         """All settings that decide what comes out, as plain values, for files.
 
-        These are options, and constants that were changed. Threads decide on the speed only: a job
-        may be resumed with another number.
+        These are options, and constants that were changed. Threads and jobs decide on the speed
+        only: a job may be resumed with another number.
         """
         constants = {
             each.name: getattr(self.learn, each.name)
             for each in fields(LearnConfig)
             if each.name not in FIELDS and getattr(self.learn, each.name) != each.default
         }
-        options = {name: value for name, value in self.options.items() if name != "threads"}
+        options = {name: value for name, value in self.options.items() if name not in SPEED}
         return {"data": self.data, **options, **constants}
 
     @property
@@ -107,6 +109,8 @@ ARGUMENTS = {
     "seeds": Argument(int, min=1),
     "copies": Argument(int, min=1),
     "threads": Argument(int | None, min=1),
+    "tolerance": Argument(float),
+    "jobs": Argument(int, min=1),
     "task": Argument(str),
     "channels": Argument(str, "", parse_names, ",".join),
 }

@@ -1,19 +1,22 @@
 """Measure which transforms preserve the label, and up to which strength. Nothing to tune.
 
-    x, y, transforms ──► one transform per sample at ──► one trunk ──► error against strength,
-                         a known strength                              on held-out samples
+    x, y ──► reference, a network ──► one branch per transform, ──► error that it adds
+             without transforms       trained on with it            on held-out samples
 
-    error rises at once: not_invariant   at a strength: bounded   not at all: reached_limit
+    more than the tolerance at once: not_invariant   from a strength on: bounded
+    not at all: reached_limit                        cannot be told: unclear
 
 Modules, in the order of the work:
 
     config      all options and constants
     inputs      validation of data, transforms and trunk
     strengths   a transform at a known fraction of its limit
-    ranges      the training, and ranges that grow with it
-    measure     the error against the strength, and the status
-    curve       where the error starts to rise
-    borders     where a class becomes another
+    evaluate    the errors of a network on held-out samples
+    reference   a network trained without transforms
+    edge        a range that grows while its edge costs less than a tolerance
+    branch      training with one transform, and its range
+    decide      the status, the range and its interval
+    search      the reference, and a branch for each transform
     seeds       the results of several seeds, joined
     compose     the final net
     selective   the paper's selective layers instead
@@ -77,9 +80,10 @@ def learn(
     >>> y = torch.arange(64) % 2
     >>> x = 2.0 * y[:, None] - 1 + 0.1 * torch.randn(64, 2, generator=torch.manual_seed(0))
     >>> result = learn(x, y, ["sign_flip", {"name": "gaussian_noise", "limit": 0.2}], budget=60)
-    >>> print(result)
-    sign_flip: not invariant
-    gaussian_noise: reached limit, up to 0.2 std (0.2 to 0.2)
+    >>> [(row.transform.name, row.status) for row in result.invariances]
+    [('sign_flip', 'not_invariant'), ('gaussian_noise', 'reached_limit')]
+    >>> print(result["gaussian_noise"])  # doctest: +ELLIPSIS
+    gaussian_noise: reached limit, up to 0.2 std (... to 0.2), error +0.000
     >>> result.net(x).argmax(1).equal(y)
     True
     """

@@ -1,5 +1,6 @@
 """Train the final net: kept transforms composed, with ranges that preserve labels together."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -121,6 +122,7 @@ class Composition(NetTraining):
         super().__init__(data, net, generator, config, steps)
         self.factors = [1.0 for _ in kept]
         self.chosen = False
+        self.end: float | None = None
         self._set(self.factors)
 
     @property
@@ -128,6 +130,13 @@ class Composition(NetTraining):
         """The step at which factors are chosen."""
         assert self.loop.steps is not None
         return self.loop.steps // 2 if self.transforms else 0
+
+    def fit(self, first_epoch: int, seconds: float | None = None) -> Iterator[Row]:
+        """Train, and choose factors; with no time left these are those of least error so far."""
+        self.end = None if seconds is None else time.monotonic() + seconds
+        yield from super().fit(first_epoch, seconds)
+        if self.transforms and not self.chosen:
+            self._choose()
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes in training, except the generator."""
@@ -140,7 +149,7 @@ class Composition(NetTraining):
 
     def _batches(self) -> Iterable[Tensor]:
         """Yield batches of fitted samples until factors are chosen, then of all samples."""
-        if self.loop.done >= self.chosen_at:
+        if self.chosen or self.loop.done >= self.chosen_at:
             yield from super()._batches()
             return
         for batch in self._shuffle(self.data.fitted):
@@ -149,13 +158,12 @@ class Composition(NetTraining):
                 return
 
     def _step(self, rows: Tensor) -> dict[str, Tensor]:
-        if self.loop.done < self.chosen_at:
+        if not self.chosen and self.loop.done < self.chosen_at:
             draws = uniform(self.data.x, (len(self.transforms),), self.generator).tolist()
             choices = self.config.factors
             self._set([choices[int(draw * len(choices))] for draw in draws])
         elif not self.chosen and self.transforms:
-            self.factors, self.chosen = self._largest(), True
-            self._set(self.factors)
+            self._choose()
             self.net.train()
         loss = self.data.loss(self.net(self.data.x[rows], self.generator), self.data.y[rows])
         descend(self.optimizer, loss)
@@ -178,20 +186,39 @@ class Composition(NetTraining):
                 used = float(factor >= 0.5) if bernoulli else factor
                 layer.raw_magnitudes.fill_(used * magnitude)
 
-    def _largest(self) -> list[float]:
-        """Return the largest factors whose error on held-out samples is close to the least."""
+    def _choose(self) -> None:
+        """Choose factors, in half of the time that is left."""
+        now = time.monotonic()
+        until = None if self.end is None else (now + self.end) / 2
+        self.factors, self.chosen = self._largest(until), True
+        self._set(self.factors)
+
+    def _largest(self, until: float | None = None) -> list[float]:
+        """Return the largest factors whose error on held-out samples is close to the least.
+
+        Small factors are tried first, and no others after a time on the clock.
+        """
+
+        def late() -> bool:
+            return until is not None and time.monotonic() >= until
+
         choices = self.config.factors
         candidates = [
             [applied if bernoulli else common for bernoulli in self.bernoulli]
             for applied, common in product((1.0, 0.0) if any(self.bernoulli) else (1.0,), choices)
         ]
-        errors = [self._error(factors) for factors in candidates]
+        errors = []
+        for factors in reversed(candidates):
+            errors.append(self._error(factors))
+            if late():
+                break
+        tried = list(zip(reversed(candidates), errors, strict=False))
         resolution = 1.0 / len(self.data.held_out[: self.config.compared_samples])
         allowed = min(errors) + max(self.config.net_tolerance, resolution)
-        factors = next(f for f, error in zip(candidates, errors, strict=True) if error <= allowed)
+        factors = next(f for f, error in reversed(tried) if error <= allowed)
         for index, bernoulli in enumerate(self.bernoulli):
             for factor in choices[: 1 if bernoulli else None]:
-                if factor <= factors[index]:
+                if factor <= factors[index] or late():
                     break
                 larger = [*factors[:index], factor, *factors[index + 1 :]]
                 if self._error(larger) <= allowed:

@@ -36,8 +36,8 @@ def constant(default: Any, help: str) -> Any:
 class LearnConfig:
     """Options and constants of `learn`. Options are for users; constants were chosen once.
 
-    A fraction of a limit is a magnitude. An error is the fraction of wrong classes, or the
-    squared error as a fraction of the variance of the targets.
+    A fraction of a limit is a magnitude. An error is the fraction of wrong classes, each class
+    weighted the same; for values, their distance from the targets relative to that of a constant.
     """
 
     transforms: str | TransformSpec | Iterable[TransformSpec] = option(  # noqa: RUF009

@@ -163,6 +163,8 @@ def _half_loss(measured: Measured, config: LearnConfig) -> float:
     fractions = [(index + 1) / count for index in range(count)]
     added = [measured.mean(measured.added(fraction, 1)) for fraction in fractions]
     half = max(added) / 2
+    if half <= 0:  # no strength adds an error
+        return 0.0
     index = next(index for index, value in enumerate(added) if value >= half)
     before = added[index - 1] if index else 0.0
     rise = (half - before) / max(added[index] - before, 1e-9)

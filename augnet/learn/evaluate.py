@@ -49,6 +49,14 @@ class Evaluator:
             return (output.argmax(1) != y).to(self.data.x.dtype)
         return ((output - y).abs() / self.scale).reshape(len(y), -1).mean(1)
 
+    def score(self, output: Tensor, rows: Tensor) -> float:
+        """Return the accuracy, each class weighted the same; for values the variance explained."""
+        if self.data.classes:
+            return 1 - self.mean(self.errors(output, rows), rows).item()
+        y = self.data.y[rows]
+        lost = (output - y).square().mean(0) / y.var(0, correction=0).clamp(min=1e-12)
+        return 1 - lost.mean().item()
+
     def losses(self, output: Tensor, target: Tensor) -> Tensor:
         """Return the loss of each sample."""
         if self.data.classes:

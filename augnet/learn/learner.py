@@ -13,7 +13,7 @@ from augnet.learn.config import LearnConfig, configure, with_options
 from augnet.learn.inputs import prepare_data, prepare_transforms, prepare_trunk
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance, InvarianceResult
-from augnet.learn.search import Search, from_plain, to_plain
+from augnet.learn.search import Search, from_plain, to_plain, warnings_of
 from augnet.learn.seeds import join_seeds
 from augnet.learn.selective import SelectiveLayers
 from augnet.training import RandomState, Row, choose_threads, use_threads
@@ -60,6 +60,7 @@ class Learner:
         self.search = Search(reference, self.transforms, self.config)
         self._given, self._groups = (x, y), groups
         self.other_seeds: list[list[Invariance]] = []
+        self.other_steps = 0
         self.other: Learner | None = None
         """The seed that is running, if it is not the first."""
 
@@ -99,8 +100,8 @@ class Learner:
             list(self.history),
             score=score,
             chance=chance,
-            steps=self.search.steps + self.training.loop.done,
-            warnings=tuple(self.search.warnings),
+            steps=self.search.steps + self.other_steps + self.training.loop.done,
+            warnings=(*self.search.warnings, *warnings_of(self.invariances)),
         )
 
     def _rows(self) -> Iterator[Row]:
@@ -109,8 +110,7 @@ class Learner:
             if not self.search.finished:
                 yield from self._rescale(self.search.fit(self._seconds_of_search(0)), 0)
             for number in range(len(self.other_seeds) + 1, config.seeds):
-                rows = self._search_seed(config.seed + number, self._seconds_of_search(number))
-                yield from self._rescale(rows, number)
+                yield from self._rescale(self._search_seed(number), number)
             self.training = self._build()
         mine = sum(row.get("seed", config.seed) == config.seed for row in self.history)
         rows = self.training.fit(1 + mine, self._seconds_left())
@@ -142,10 +142,11 @@ class Learner:
         """The work of a range search for each seed and of one net; 1 for one seed."""
         return self.config.search_fraction * (self.config.seeds - 1) + 1
 
-    def _search_seed(self, seed: int, seconds: float | None) -> Iterator[Row]:
+    def _search_seed(self, number: int) -> Iterator[Row]:
         """Search with another seed: another split, another trunk, other random numbers."""
+        seed = self.config.seed + number
         self.other = other = self.other or self._with_seed(seed)
-        rows = other.search.fit(seconds)
+        rows = other.search.fit(self._seconds_of_search(number))
         while True:
             with other.random:
                 row = next(rows, None)
@@ -153,6 +154,7 @@ class Learner:
                 break
             yield row | {"seed": seed}
         self.other_seeds.append(other.search.invariances)
+        self.other_steps += other.search.steps
         self.other = None
 
     def _with_seed(self, seed: int) -> "Learner":
@@ -184,6 +186,7 @@ class Learner:
             "search": self.search.state_dict(),
             "training": None if self.training is None else self.training.state_dict(),
             "other_seeds": [to_plain(each) for each in self.other_seeds],
+            "other_steps": self.other_steps,
             "other": None if self.other is None else self.other.state_dict(),
             "spent": self.spent,
             "history": self.history,
@@ -200,7 +203,7 @@ class Learner:
         if state["other"] is not None:
             self.other = self._with_seed(self.config.seed + len(self.other_seeds) + 1)
             self.other.load_state_dict(state["other"])
-        self.spent = state["spent"]
+        self.other_steps, self.spent = state["other_steps"], state["spent"]
         if state["training"] is not None:
             self.training = self._build()
             self.training.load_state_dict(state["training"])

@@ -48,7 +48,10 @@ class Reference:
         self.trunk.train()
         self.loop.seconds = seconds
         yield from self.loop
-        self.cut = self.loop.done < min(self.planned, self.config.min_steps)
+        done = self.loop.done
+        if done % self.every:  # the time was over between two evaluations
+            self._keep_best(done)
+        self.cut = done < min(self.planned, self.config.min_steps) and not self._is_trained(done)
         self._finish()
 
     def _finish(self) -> None:
@@ -61,6 +64,7 @@ class Reference:
         output = evaluator.outputs(self.network, self.data.x[self.held_out])
         self.errors = evaluator.errors(output, self.held_out)
         self.error = evaluator.mean(self.errors, self.held_out).item()
+        self.score = evaluator.score(output, self.held_out)
 
     @property
     def tolerance(self) -> float:
@@ -137,6 +141,10 @@ class Reference:
         if loss < self.best_loss * (1 - self.config.min_improvement):
             self.best.load_state_dict(network.state_dict())
             self.best_loss, self.best_step = loss, done
-        waited = done - self.best_step >= self.config.patience * self.planned
-        if waited or self.best_loss < self.config.perfect_loss:
+        if self._is_trained(done):
             self.loop.steps = done
+
+    def _is_trained(self, done: int) -> bool:
+        """Whether more steps would improve nothing."""
+        waited = done - self.best_step >= self.config.patience * self.planned
+        return waited or self.best_loss < self.config.perfect_loss

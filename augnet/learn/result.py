@@ -87,7 +87,8 @@ class InvarianceResult:
     net: AugNet
     history: list[Row] = field(repr=False)
     score: float | None = None
-    """Accuracy on held-out samples without any transform; for values, the variance explained."""
+    """Accuracy on held-out samples without any transform, each class weighted the same; for values,
+    the variance explained."""
     chance: float | None = None
     """The score of a constant prediction."""
     steps: int = 0

@@ -42,17 +42,13 @@ class Search:
 
     @property
     def scores(self) -> tuple[float, float]:
-        """The accuracy of the reference and of chance; for values, the error explained."""
-        return 1 - self.reference.error, 1 - self.reference.evaluator.chance
+        """The score of the reference and of chance: accuracies, or the variance explained."""
+        return self.reference.score, 1 - self.reference.evaluator.chance
 
     @property
     def warnings(self) -> list[str]:
-        """What limits the result."""
-        found = [self.reference.doubt] if self.reference.doubt else []
-        late = [row.transform.name for row in self.invariances if row.reason == NO_TIME]
-        if late:
-            found.append(f"the budget was too short to measure {', '.join(late)}")
-        return found
+        """What limits all answers."""
+        return [self.reference.doubt] if self.reference.doubt else []
 
     def fit(self, seconds: float | None = None) -> Iterator[Row]:
         """Continue from the current state; yield a row per epoch of the reference, per branch."""
@@ -93,13 +89,7 @@ class Search:
         elif "ray" in sys.modules and sys.modules["ray"].is_initialized():
             yield from _measure_by_ray(self.reference, transforms, self.config, end)
         else:
-            context = torch.multiprocessing.get_context("spawn")
-            with ProcessPoolExecutor(min(self.config.jobs, len(transforms)), context) as pool:
-                jobs = [
-                    pool.submit(measure, self.reference, transform, self.config, end, 1)
-                    for transform in transforms
-                ]
-                yield from (job.result() for job in jobs)
+            yield from _measure_in_processes(self.reference, transforms, self.config, end)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes, except the trunk and the generator."""
@@ -131,6 +121,19 @@ def measure(
     return row, branch.loop.done
 
 
+def _measure_in_processes(
+    reference: Reference, transforms: Sequence[Transform], config: LearnConfig, end: float | None
+) -> Iterator[tuple[Invariance, int]]:
+    """Measure transforms in processes of this machine, `config.jobs` at a time."""
+    context = torch.multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(config.jobs, len(transforms)), context)
+    try:
+        jobs = [pool.submit(measure, reference, each, config, end, 1) for each in transforms]
+        yield from (job.result() for job in jobs)
+    finally:  # what is left needs no further answers
+        pool.shutdown(cancel_futures=True)
+
+
 def _measure_by_ray(
     reference: Reference, transforms: Sequence[Transform], config: LearnConfig, end: float | None
 ) -> Iterator[tuple[Invariance, int]]:
@@ -143,6 +146,12 @@ def _measure_by_ray(
         while waiting and len(running) < config.jobs:
             running.append(remote.remote(shared, waiting.pop(0), config, end, 1))
         yield ray.get(running.pop(0))
+
+
+def warnings_of(rows: Iterable[Invariance]) -> list[str]:
+    """Return what limits some answers."""
+    late = [row.transform.name for row in rows if row.reason == NO_TIME]
+    return [f"the budget was too short to measure {', '.join(late)}"] if late else []
 
 
 def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:

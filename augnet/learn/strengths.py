@@ -5,7 +5,6 @@ from torch import Generator, Tensor
 
 from augnet.transforms import Bernoulli, Signed, Transform, Unsigned, spread
 from augnet.transforms.base import checked_apply
-from augnet.transforms.noise import uniform
 
 
 def apply_at_strength(
@@ -29,9 +28,3 @@ def apply_at_strength(
     elif isinstance(transform, Unsigned):
         noise = torch.ones_like(noise)
     return checked_apply(transform, x, fractions, noise)
-
-
-def stratified_strengths(like: Tensor, count: int, strata: int, generator: Generator) -> Tensor:
-    """Draw rising numbers in [0, 1) for `count` samples: one from each of `strata` intervals."""
-    lower = torch.arange(strata, dtype=like.dtype, device=like.device)
-    return (lower + uniform(like, (count, strata), generator)) / strata

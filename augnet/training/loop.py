@@ -44,13 +44,21 @@ class Loop:
         if seconds is not None and steps is None:
             raise ValueError("Loop lowers planned steps to fit into seconds: plan steps too")
         self.batches, self.step = batches, step
-        self.epochs, self.steps, self.seconds = epochs, steps, seconds
+        self.epochs, self.seconds = epochs, seconds
         self.schedule, self.weight = schedule, weight
         self.done = self.epoch = 0
-        self.pace = 0.0
         self.history: list[Row] = []
-        self._timed, self._spent, self._begun = 0, 0.0, 0.0
-        self._planned = steps
+        self._timed, self._begun = 0, 0.0
+        self.steps = steps
+
+    @property
+    def steps(self) -> int | None:
+        """The steps after which training ends. What is set stays, unless there is less time."""
+        return self._steps
+
+    @steps.setter
+    def steps(self, steps: int | None) -> None:
+        self._steps = self._planned = steps
 
     @property
     def progress(self) -> float:
@@ -70,11 +78,11 @@ class Loop:
 
     def extend(self, steps: int) -> None:
         """Plan more steps after those that are done."""
-        self.steps = self._planned = self.done + steps
+        self.steps = self.done + steps
 
     def __iter__(self) -> Iterator[Row]:
         """Train to the end; yield one row per epoch."""
-        self._begun, self._timed, self._spent = time.monotonic(), 0, 0.0
+        self._timed, self._begun = 0, time.monotonic()
         while not self.finished:
             self.epoch = len(self.history) + 1
             row: Row = {"epoch": self.epoch, **self._run_epoch()}
@@ -83,59 +91,53 @@ class Loop:
 
     def _run_epoch(self) -> dict[str, float]:
         means, before = _Means(), self.done
-        begun = time.monotonic()
         for batch in self.batches():
             if self.schedule is not None:
                 self.schedule(self.progress)
             values = self.step(batch)
             means.add(values, 1.0 if self.weight is None else self.weight(batch))
             self.done += 1
-            self._time_step(begun, values)
+            self._keep_to_time(values)
             if self.finished:
                 break
-            begun = time.monotonic()
         if self.done == before:
             raise ValueError(
                 f"epoch {self.epoch} has no batches: give more samples, or smaller batches"
             )
         return means.compute()
 
-    def _time_step(self, begun: float, values: Mapping[str, Tensor]) -> None:
-        """Measure the pace, and plan as many steps as fit into the given seconds, again and again.
+    def _keep_to_time(self, values: Mapping[str, Tensor]) -> None:
+        """Plan as many steps as fit into the given seconds, again and again.
 
         A machine with other load may become slower or faster at any time.
         """
+        if self.seconds is None or self._steps is None or self._planned is None:
+            return
         self._timed += 1
         if self._timed % TIMED_STEPS == 0:
             _synchronize(values)
-        self._spent += time.monotonic() - begun
-        if self._timed % TIMED_STEPS == 0:
-            self.pace = max(self._spent / self._timed, 1e-9)
-        if self.seconds is None or self.steps is None:
-            return
-        left = self.seconds - (time.monotonic() - self._begun)
+        passed = time.monotonic() - self._begun
+        left = self.seconds - passed
         if left <= 0:
-            self.steps = min(self.steps, self.done)
+            self._steps = min(self._steps, self.done)
         elif self._timed % TIMED_STEPS == 0:
-            recent = (time.monotonic() - self._begun) / self._timed
-            self.steps = min(self._planned or self.steps, self.done + int(left / recent))
+            mean = max(passed / self._timed, 1e-9)
+            self._steps = min(self._planned, self.done + int(left / mean))
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes, as plain values."""
         return {
             "done": self.done,
             "epoch": self.epoch,
-            "steps": self.steps,
+            "steps": self._steps,
             "planned": self._planned,
-            "pace": self.pace,
             "history": [dict(row) for row in self.history],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where a loop with the same arguments was left."""
         self.done, self.epoch = state["done"], state["epoch"]
-        self.steps, self.pace = state["steps"], state["pace"]
-        self._planned = state["planned"]
+        self._steps, self._planned = state["steps"], state["planned"]
         self.history = [dict(row) for row in state["history"]]
 
 

@@ -69,10 +69,14 @@ def split_of(values=False):
 
 
 def history_of(rows):
+    """Two epochs without transforms, a row for each transform, and two epochs of the net."""
     states = [{"name": row.transform.name, "strength": row.strength} for row in rows]
-    start = {"phase": "base", "transforms": []}
-    row = {"phase": "ranges", "transforms": states}
-    return [each | {"epoch": n, "loss": 1.0 / n} for n, each in enumerate((start, row, row), 1)]
+    phases = [("reference", [])] * 2 + [("transforms", [state]) for state in states]
+    phases += [("net", [{"name": row.transform.name, "factor": 1.0} for row in rows])] * 2
+    return [
+        {"phase": phase, "epoch": number, "loss": 1.0 / number, "transforms": some}
+        for number, (phase, some) in enumerate(phases, 1)
+    ]
 
 
 def page_of(model, split):
@@ -227,8 +231,7 @@ def test_programs_read_reasons_and_no_strengths():
     assert (shift["strength"], shift["interval"], shift["reason"]) == (None, None, SPAN)
 
 
-def test_ranges_of_unclear_transforms_are_dotted():
-    rows = (ALL[0], ALL[1], ALL[3])
-    axis = figures.curves(history_of(rows), rows).axes[1]
-    lines = {line.get_label(): (line.get_linestyle(), len(line.get_xdata())) for line in axis.lines}
-    assert lines == {"rotate": ("-", 2), "translate_x (unclear)": (":", 2)}
+def test_curves_show_the_phases_that_train():
+    (axis,) = figures.curves(history_of(ALL)).axes
+    lines = {line.get_label(): len(line.get_xdata()) for line in axis.lines}
+    assert lines == {"loss, no transforms": 2, "loss, all transforms together": 2}

@@ -7,7 +7,7 @@ from torch import Generator
 
 from augnet import learn
 from augnet.learn import LearnConfig, Learner
-from augnet.learn.inputs import prepare_data
+from augnet.learn.inputs import prepare_data, prepare_transforms
 
 
 def generator(seed=0):
@@ -157,6 +157,26 @@ def test_columns_of_pandas_are_taken():
 def test_strings_that_are_no_labels_are_refused(y, message):
     with pytest.raises((TypeError, ValueError), match=message):
         prepare_data(noise(48, 3), y, generator())
+
+
+# Transforms and halves
+
+
+def test_auto_takes_all_transforms_that_fit():
+    images = {each.name for each in prepare_transforms("auto", noise(4, 3, 16, 16))}
+    assert {"rotate", "hue", "horizontal_flip", "gaussian_noise", "sign_flip"} <= images
+    assert not images & {"frequency_shift", "time_reverse", "time_mask"}
+    signals = {each.name for each in prepare_transforms("auto", noise(4, 2, 300), sfreq=100)}
+    assert {"frequency_shift", "time_reverse", "time_shift", "speed", "time_mask"} <= signals
+    assert "rotate" not in signals
+
+
+def test_the_first_of_either_half_are_of_all_classes():
+    data = prepare_data(noise(400, 3), torch.arange(400) % 4, generator())
+    for half in (data.fitted, data.held_out):
+        assert data.y[half].bincount().tolist() == [50] * 4
+        assert len(data.y[half[:50]].unique()) == 4
+    assert not set(data.fitted.tolist()) & set(data.held_out.tolist())
 
 
 # Mistakes

@@ -208,67 +208,126 @@ def test_the_state_is_plain_and_a_copy():
         "done": 1,
         "epoch": 1,
         "steps": None,
-        "pace": 0.0,
+        "planned": None,
         "history": [{"epoch": 1, "loss": 1.0}],
     }
+
+
+def test_a_loop_is_extended_after_its_end():
+    loop = Loop(lambda: range(4), loss_of, steps=6)
+    assert len(list(loop)) == 2
+    loop.extend(3)
+    assert (loop.steps, loop.finished) == (9, False)
+    assert [row["epoch"] for row in loop] == [3]
+    assert (loop.done, loop.progress) == (9, 1.0)
 
 
 class Clock:
     """A clock that only steps move."""
 
     def __init__(self, monkeypatch) -> None:
-        self.now = 100.0
+        self.now, self.pace = 100.0, 1.0
         monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
 
-    def step(self, seconds=1.0):
-        """Return a step that takes some time."""
-
-        def step(batch):
-            self.now += seconds
-            return loss_of(batch)
-
-        return step
+    def step(self, batch):
+        """Take some time."""
+        self.now += self.pace
+        return loss_of(batch)
 
 
 def test_steps_are_lowered_to_fit_into_the_seconds(monkeypatch):
+    clock, planned = Clock(monkeypatch), []
+    loop = Loop(
+        lambda: range(4),
+        clock.step,
+        steps=1000,
+        seconds=60.0,
+        schedule=lambda _: planned.append(loop.steps),
+    )
+    list(loop)
+    assert (loop.steps, loop.done, clock.now) == (60, 60, 160.0)
+    assert planned == [1000] * 10 + [60] * 50
+    assert loop.progress == 1.0
+
+
+def test_the_time_of_the_caller_counts(monkeypatch):
     clock = Clock(monkeypatch)
-    loop = Loop(lambda: range(4), clock.step(), steps=1000, seconds=60.0)
+    loop = Loop(lambda: range(10), clock.step, steps=1000, seconds=60.0)
     for _ in loop:
-        clock.now += 50.0  # the caller's own time is no part of the pace
-    assert (loop.pace, loop.steps, loop.done) == (1.0, 50, 50)
+        clock.now += 20.0
+    assert (loop.done, clock.now) == (21, 181.0)  # one step after the time is over
 
 
-@pytest.mark.parametrize(("seconds", "steps"), [(1e9, 30), (0.5, 20)])
-def test_steps_are_never_raised_and_at_least_twice_those_timed(monkeypatch, seconds, steps):
-    loop = Loop(lambda: range(40), Clock(monkeypatch).step(), steps=30, seconds=seconds)
+def test_seconds_are_planned_again_when_the_pace_changes(monkeypatch):
+    clock, planned = Clock(monkeypatch), {}
+
+    def step(batch):
+        clock.pace = 4.0 if loop.done < 20 else 0.5
+        planned[loop.done] = loop.steps
+        return clock.step(batch)
+
+    loop = Loop(lambda: range(50), step, steps=100, seconds=100.0)
+    list(loop)
+    assert [planned[done] for done in (0, 10, 20)] == [100, 25, 25]
+    assert planned[24] == 25  # before the next plan
+    assert (loop.done, clock.now) == (25, 182.5)
+
+
+def test_a_loop_never_ends_later_than_one_step_after_its_time(monkeypatch):
+    clock = Clock(monkeypatch)
+
+    def step(batch):
+        clock.pace = 1.0 if loop.done < 12 else 30.0
+        return clock.step(batch)
+
+    loop = Loop(lambda: range(50), step, steps=1000, seconds=50.0)
+    list(loop)
+    assert (loop.done, loop.steps, clock.now) == (14, 14, 172.0)
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(1e9, 30), (0.5, 1), (0.0, 1), (-3.0, 1)])
+def test_steps_are_never_raised_and_at_least_one(monkeypatch, seconds, steps):
+    loop = Loop(lambda: range(40), Clock(monkeypatch).step, steps=30, seconds=seconds)
     list(loop)
     assert loop.done == loop.steps == steps
 
 
-def test_the_plan_stays_after_a_resume_in_which_the_pace_is_known(monkeypatch):
+@pytest.mark.parametrize("last", [20, 21])
+def test_a_step_ends_a_loop_though_there_is_time(monkeypatch, last):
+    def step(batch):
+        if loop.done + 1 == last:
+            loop.steps = last
+        return clock.step(batch)
+
     clock = Clock(monkeypatch)
-    first = Loop(lambda: range(12), clock.step(), steps=1000, seconds=60.0)
-    next(iter(first))
-    second = Loop(lambda: range(12), clock.step(9.0), steps=1000, seconds=60.0)
-    second.load_state_dict(first.state_dict())
-    list(second)
-    assert (second.pace, second.done) == (1.0, 50)
-
-
-def test_the_pace_is_measured_after_a_resume_in_which_it_is_not_known(monkeypatch):
-    clock = Clock(monkeypatch)
-    first = Loop(lambda: range(6), clock.step(), steps=1000, seconds=60.0)
-    next(iter(first))
-    second = Loop(lambda: range(6), clock.step(2.0), steps=1000, seconds=60.0)
-    second.load_state_dict(first.state_dict())
-    list(second)
-    assert (second.pace, second.done) == (2.0, 32)  # max(2 * 16, 25)
-
-
-def test_the_pace_is_real_time():
-    loop = Loop(lambda: range(10), lambda _: time.sleep(0.002) or {}, steps=10)
+    loop = Loop(lambda: range(7), step, steps=100, seconds=1e6)
     list(loop)
-    assert loop.pace >= 0.002
+    assert loop.done == loop.steps == last
+
+
+def test_a_clock_that_stands_still_lowers_nothing(monkeypatch):
+    clock = Clock(monkeypatch)
+    clock.pace = 0.0
+    loop = Loop(lambda: range(7), clock.step, steps=25, seconds=1.0)
+    list(loop)
+    assert loop.done == 25
+
+
+def test_a_resumed_loop_plans_with_the_seconds_that_it_is_given(monkeypatch):
+    clock = Clock(monkeypatch)
+    first = Loop(lambda: range(12), clock.step, steps=1000, seconds=60.0)
+    next(iter(first))
+    assert first.steps == 60
+    second = Loop(lambda: range(12), clock.step, steps=1000, seconds=100.0)
+    second.load_state_dict(first.state_dict())
+    list(second)
+    assert second.done == 12 + 100
+
+
+def test_steps_run_in_real_time():
+    loop = Loop(lambda: range(50), lambda _: time.sleep(0.01) or {}, steps=50, seconds=0.05)
+    list(loop)
+    assert 1 <= loop.done <= 5
 
 
 def parameter(value=1.0):

@@ -1,0 +1,166 @@
+"""A branch trains with one transform, and says what it found, or that it did not have the time."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from learn_tasks import Shift, generator, levels, signs
+from torch import nn
+
+from augnet.learn import LearnConfig
+from augnet.learn.branch import Branch
+from augnet.learn.decide import NO_TIME
+from augnet.learn.inputs import prepare_data, prepare_trunk
+from augnet.learn.reference import Reference
+from augnet.transforms import AmplitudeScale, GaussianNoise, SignFlip
+
+CONFIG = LearnConfig(trunk="mlp", budget=150)
+
+
+def trained(x, y, config=CONFIG):
+    torch.manual_seed(0)
+    data = prepare_data(x, y, generator(), config)
+    reference = Reference(data, prepare_trunk(config.trunk, data), generator(), config)
+    list(reference.fit())
+    return reference
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return trained(*levels())
+
+
+SCALE = AmplitudeScale(8.0)
+
+
+def branch(reference, transform=SCALE, config=CONFIG):
+    return Branch(reference, transform, config)
+
+
+def test_a_quarter_of_a_batch_stays_and_half_of_the_rest_is_at_the_edge(reference):
+    x = torch.zeros(64, 4)
+    some = branch(reference)
+    some.rule.restart(0.4)
+    fractions = some._fractions(x)
+    identity = CONFIG.identity_fraction
+    assert fractions.eq(0).sum() == pytest.approx(64 * identity, abs=1)
+    assert fractions.eq(fractions.max()).sum() == pytest.approx(64 * (1 - identity) / 2, abs=1)
+    assert fractions.max().item() == pytest.approx(0.4)
+    assert fractions[(fractions > 0) & (fractions < fractions.max())].unique().numel() > 5
+    assert branch(reference, SignFlip())._fractions(x).eq(1).sum() == 32
+
+
+def test_what_was_random_before_does_not_matter(reference):
+    first = branch(reference).measure()
+    torch.rand(7)
+    branch(reference, SignFlip()).measure()
+    state = torch.get_rng_state()
+    assert branch(reference).measure() == first
+    assert torch.get_rng_state().equal(state)
+
+
+def test_dropout_is_repeatable():
+    layers = nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 2)
+    config = LearnConfig(trunk=nn.Sequential(*layers), budget=60)
+    some = trained(*levels(), config)
+    first = branch(some, SCALE, config).measure()
+    torch.rand(7)
+    assert branch(some, SCALE, config).measure() == first
+
+
+def test_targets_are_those_of_the_reference(reference):
+    other = copy.deepcopy(reference)
+    other.targets = 1 - other.targets
+    assert branch(other, SignFlip()).measure().cost > 0.9
+
+
+def test_a_reference_in_another_process_gives_the_same_answer(reference):
+    copied = pickle.loads(pickle.dumps(reference))
+    assert branch(copied).measure() == branch(reference).measure()
+
+
+def test_the_reference_is_left_as_it_is(reference):
+    before = copy.deepcopy(reference.network.state_dict())
+    branch(reference).measure()
+    after = reference.network.state_dict()
+    assert all(after[name].equal(before[name]) for name in before)
+
+
+def test_transforms_of_two_limits_have_random_numbers_of_their_own(reference):
+    seeds = {branch(reference, each).seed for each in (SCALE, AmplitudeScale(9.0))}
+    assert len(seeds) == 2
+    other = branch(reference, config=LearnConfig(trunk="mlp", budget=150, seed=1))
+    assert other.seed not in seeds
+
+
+def test_a_transform_that_exchanges_classes_is_not_invariant():
+    row = branch(trained(*signs()), SignFlip()).measure()
+    assert (row.status, row.strength) == ("not_invariant", 0.0)
+    assert row.cost > 0.2
+
+
+def test_one_that_changes_nothing_reaches_its_limit_before_all_steps_are_done(reference):
+    some = branch(reference, GaussianNoise(1e-4))
+    row = some.measure()
+    assert (row.status, row.strength) == ("reached_limit", 1e-4)
+    assert some.loop.done < some.steps
+
+
+def test_a_larger_tolerance_never_gives_a_smaller_range():
+    rows = []
+    for each in (0.03, 0.15, 0.3):
+        config = LearnConfig(trunk="mlp", budget=150, tolerance=each)
+        rows.append(branch(trained(*levels(), config), SCALE, config).measure())
+    assert all(row.kept for row in rows)
+    strengths = [row.strength for row in rows]
+    assert strengths == sorted(strengths)
+
+
+def test_a_doubted_reference_measures_nothing():
+    x = torch.rand(64, 3, generator=generator())
+    y = torch.randint(2, (64,), generator=generator())
+    some = branch(trained(x, y), Shift())
+    row = some.measure()
+    assert (row.status, row.strength, row.interval) == ("unclear", 0.0, (0.0, 0.0))
+    assert row.reason == some.reference.doubt != ""
+    assert some.loop.done == 0
+
+
+class Clock:
+    """A clock that only steps of a branch move."""
+
+    def __init__(self, monkeypatch, some, seconds):
+        self.now = 100.0
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        step = some.loop.step
+
+        def slow(rows):
+            self.now += seconds
+            return step(rows)
+
+        some.loop.step = slow
+
+
+@pytest.mark.parametrize("transform", [SCALE, SignFlip()])
+@pytest.mark.parametrize("seconds", [1.0, 9.0, 25.0, 45.0])
+def test_a_branch_that_is_cut_is_unclear_and_ends_in_time(
+    reference, monkeypatch, transform, seconds
+):
+    some = branch(reference, transform)
+    clock = Clock(monkeypatch, some, 1.0)
+    row = some.measure(seconds)
+    assert (row.status, row.strength, row.reason) == ("unclear", 0.0, NO_TIME)
+    assert clock.now <= 100 + seconds + 1
+
+
+def test_enough_time_changes_nothing(reference, monkeypatch):
+    some = branch(reference)
+    Clock(monkeypatch, some, 1.0)
+    assert some.measure(1e6) == branch(reference).measure()
+
+
+def test_no_time_is_no_training(reference):
+    some = branch(reference)
+    assert some.measure(0.0).reason == some.measure(-3.0).reason == NO_TIME
+    assert some.loop.done == 0

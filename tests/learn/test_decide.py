@@ -1,0 +1,148 @@
+"""Decisions on networks that follow a rule: what they say, and that they say what they cannot."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from learn_tasks import Rule, Shift, Value, generator, measured
+
+from augnet.learn import LearnConfig
+from augnet.learn.decide import MOVES, TOO_FEW, WIDE, decide_bernoulli, decide_range, isotonic
+from augnet.learn.decide import measure_crossing as crossing_of
+from augnet.transforms import AmplitudeScale, SignFlip
+
+CONFIG = LearnConfig()
+
+
+def places(size=2000, spread=0.1):
+    """Return places around -0.5 and 0.5 as samples; adding 0.5 - spread preserves the class."""
+    draws = generator()
+    y = torch.arange(size) % 2
+    place = y - 0.5 + spread * (2 * torch.rand(size, generator=draws) - 1)
+    return place[:, None], y
+
+
+def shifted(size=2000, tolerance=0.01, spread=0.1, limit=0.9):
+    """Return a network that tells the sign, under a shift of all samples."""
+    network = Rule(lambda x: x[:, 0] > 0)
+    return measured(*places(size, spread), network, Shift(limit), tolerance)
+
+
+def ranged(found, fraction, wobble=0.0, moves=False, config=CONFIG):
+    crossing = crossing_of(found, fraction, config)
+    return decide_range(found, fraction, wobble, crossing, moves, config)
+
+
+@pytest.mark.parametrize("trained", [0.4, 0.45, 0.55])
+def test_a_known_crossing_is_the_strength_whatever_range_was_trained(trained):
+    row = ranged(shifted(), trained)
+    assert row.status == "bounded"
+    # Half of the samples go to the other class, 0.2 wide: 0.01 of all are there at 0.404.
+    assert row.strength == pytest.approx(0.404, rel=0.08)
+    assert 0.25 < row.interval[0] < 0.404 < row.interval[1] < 0.55
+    assert row.cost == pytest.approx(0.01, abs=0.02)
+
+
+def test_a_larger_tolerance_never_gives_a_smaller_range():
+    rows = [
+        ranged(shifted(tolerance=each, spread=0.4), 0.4) for each in (0.005, 0.02, 0.05, 0.1, 0.2)
+    ]
+    strengths = [row.strength for row in rows]
+    assert strengths == sorted(strengths)
+    assert strengths[0] < 0.8 * strengths[-1]
+    costs = [row.cost for row in rows]
+    assert costs == sorted(costs)
+
+
+def test_no_crossing_within_the_limit_reaches_it():
+    row = ranged(shifted(limit=0.3), 1.0)
+    assert (row.status, row.strength, row.interval[1]) == ("reached_limit", 0.3, pytest.approx(0.3))
+    assert row.cost == 0
+
+
+def test_a_range_that_adds_errors_from_the_start_is_not_invariant():
+    y = torch.rand(1000, generator=generator())
+    found = measured(y[:, None], y, Value(lambda x: x[:, 0]), Shift(0.9))
+    row = ranged(found, 0.02)
+    assert (row.status, row.strength, row.interval[0]) == ("not_invariant", 0.0, 0.0)
+    assert row.interval[1] < 0.1
+
+
+def test_a_range_that_still_moves_is_unclear():
+    row = ranged(shifted(), 0.45, moves=True)
+    assert (row.status, row.strength, row.reason) == ("unclear", 0.0, MOVES)
+
+
+def test_a_wide_interval_is_unclear():
+    row = ranged(shifted(), 0.45, wobble=3.0)
+    assert (row.status, row.strength, row.reason) == ("unclear", 0.0, WIDE)
+
+
+def test_no_strength_that_adds_an_error_is_no_error():
+    found = shifted(limit=0.3)
+    row = ranged(replace(found, before=torch.ones_like(found.before)), 0.05)
+    assert row.kept
+    assert row.cost == -1
+
+
+def test_the_same_numbers_give_the_same_decision():
+    assert ranged(shifted(), 0.45) == ranged(shifted(), 0.45)
+
+
+def test_the_closest_rising_curves():
+    curves = torch.tensor([[1.0, 3.0, 2.0, 4.0], [3.0, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, 3.0]])
+    rising = torch.tensor([[1.0, 2.5, 2.5, 4.0], [1.5, 1.5, 1.5, 1.5], [0.0, 1.0, 2.0, 3.0]])
+    torch.testing.assert_close(isotonic(curves), rising)
+
+
+# Bernoulli transforms
+
+
+def flipped(added, size=2000, tolerance=0.01):
+    """Return a network that errs on a given part of the flipped samples."""
+    y = torch.arange(size) % 2
+    mark = torch.rand(size, generator=generator())
+    x = torch.stack((1 + y, mark + 0.001), 1).float()  # a flip is seen by its sign
+
+    def rule(x):
+        return (x[:, 0].abs() > 1.5) ^ ((x[:, 0] < 0) & (x[:, 1].abs() < added))
+
+    return measured(x, y, Rule(rule), SignFlip(), tolerance)
+
+
+@pytest.mark.parametrize(
+    ("added", "status", "strength"),
+    [(0.0, "reached_limit", 0.5), (0.3, "not_invariant", 0.0), (1.1, "not_invariant", 0.0)],
+)
+def test_a_bernoulli_transform_is_accepted_by_the_error_that_it_adds(added, status, strength):
+    row = decide_bernoulli(flipped(added), CONFIG)
+    assert (row.status, row.strength, row.reason) == (status, strength, "")
+    assert row.cost == pytest.approx(min(1, added), abs=0.04)
+    assert row.interval == (strength, strength)
+
+
+def test_the_tolerance_decides():
+    rows = [decide_bernoulli(flipped(0.05, 2000, each), CONFIG) for each in (0.01, 0.07)]
+    assert [row.status for row in rows] == ["not_invariant", "reached_limit"]
+
+
+def test_errors_at_rest_count_as_well():
+    found = flipped(0.0)
+    row = decide_bernoulli(replace(found, rest=found.rest + 0.3), CONFIG)
+    assert row.status == "not_invariant"
+    assert row.cost == pytest.approx(0.3)
+
+
+def test_too_few_samples_are_unclear():
+    row = decide_bernoulli(flipped(0.15, 16), CONFIG)
+    assert (row.status, row.strength, row.reason) == ("unclear", 0.0, TOO_FEW)
+    assert not row.kept
+
+
+def test_factors_keep_their_unit():
+    x = 4.0 ** (torch.arange(1000) % 2)[:, None].expand(-1, 3)
+    network = Rule(lambda x: x.mean(1) > 2)
+    row = ranged(measured(x, torch.arange(1000) % 2, network, AmplitudeScale(8.0)), 0.3)
+    assert row.status == "bounded"
+    assert row.strength == pytest.approx(2, rel=0.15)
+    assert 1 < row.interval[0] < row.strength < row.interval[1]
