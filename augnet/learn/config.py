@@ -105,7 +105,7 @@ class LearnConfig:
     growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")
     settled: int = constant(10, "Measurements at the limit, or with no cost, that end a branch.")
     extensions: int = constant(2, "How often a branch goes on if its answer still moves.")
-    max_drift: float = constant(0.2, "A range that moves by a larger factor still moves.")
+    max_drift: float = constant(0.3, "A range that moves by a larger factor still moves.")
     falling: float = constant(0.9, "A cost that falls below this fraction still moves.")
 
     # Decision
