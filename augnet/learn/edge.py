@@ -38,11 +38,11 @@ class EdgeRule:
         """The range now."""
         return self.ranges[-1] if self.ranges else self.start
 
-    def update(self, *parts: float, allowed: float = 0.0, leniency: float = 1.0) -> None:
+    def update(self, *parts: float, allowed: float = 0.0, settling: bool = True) -> None:
         """Move the range by what was measured at its edge: the cost is the largest part.
 
-        `allowed` is the cost that measurements can resolve, if that is more than the tolerance.
-        `leniency` is a factor of the tolerance, for the time in which a network is still learning.
+        `allowed` is the cost that is allowed now, if that is more than the tolerance. Before the
+        range is `settling`, turns do not slow it down.
         """
         kept = self.smoothing
         means = self.means or list(parts)
@@ -50,9 +50,9 @@ class EdgeRule:
             kept * mean + (1 - kept) * part for mean, part in zip(means, parts, strict=True)
         ]
         cost = max(self.means)
-        tolerance = leniency * max(self.tolerance, allowed)
+        tolerance = max(self.tolerance, allowed)
         self.excesses.append(cost / tolerance)
-        if leniency == 1:
+        if settling:
             self.turns += len({excess > 1 for excess in self.excesses[-2:]}) - 1
         rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + DECAY * self.turns)
         step = rate * max(-1.0, min(1.0, 1 - self.excesses[-1]))
