@@ -236,7 +236,9 @@ class Branch:
             pairs.append((inner, before))
         costs = [self.evaluator.mean(a - b, rows).item() for a, b in pairs]
         noise = self.evaluator.deviation(edge - before, rows)
-        self.rule.update(*costs, allowed=self.config.confidence * noise, leniency=self._leniency())
+        leniency = self._leniency()
+        allowed = max(self.config.confidence * noise, leniency * self.reference.least_tolerance)
+        self.rule.update(*costs, allowed=allowed, settling=leniency == 1)
 
     def _leniency(self) -> float:
         """Return how many tolerances a range may cost: some at first, so that more is learned."""

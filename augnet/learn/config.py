@@ -99,7 +99,7 @@ class LearnConfig:
     rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
     smoothing: float = constant(0.3, "Weight of earlier measurements of the cost.")
     measurements: int = constant(40, "Measurements of the cost in a branch.")
-    leniency: float = constant(5.0, "Tolerances that a range may cost at first.")
+    leniency: float = constant(3.0, "Tolerances that a range may cost at first.")
     lenient_fraction: float = constant(0.6, "Fraction of a branch in which this falls to 1.")
     measured_samples: int = constant(512, "Held-out samples of a measurement, at most.")
     growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")

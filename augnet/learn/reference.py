@@ -69,9 +69,13 @@ class Reference:
     @property
     def tolerance(self) -> float:
         """The error that a transform may add."""
-        config = self.config
-        least = config.tolerance if self.data.classes else config.value_factor * config.tolerance
-        return max(least, config.relative_tolerance * self.error)
+        return max(self.least_tolerance, self.config.relative_tolerance * self.error)
+
+    @property
+    def least_tolerance(self) -> float:
+        """The tolerance of a network that makes no errors."""
+        factor = 1.0 if self.data.classes else self.config.value_factor
+        return factor * self.config.tolerance
 
     @property
     def doubt(self) -> str:
