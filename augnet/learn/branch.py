@@ -13,11 +13,13 @@ from dataclasses import asdict
 import torch
 from torch import Generator, Tensor, nn
 
+from augnet.learn.border import find_border
 from augnet.learn.config import LearnConfig
 from augnet.learn.decide import (
     NO_TIME,
     Measured,
     decide_bernoulli,
+    decide_border,
     decide_range,
     measure_crossing,
 )
@@ -34,6 +36,8 @@ from augnet.transforms.noise import permutation, uniform
 
 STRENGTHS = 10
 """Strengths at which the reference is measured before a branch is trained."""
+BORDER = 0.95
+"""A range above this fraction of a border was stopped by it."""
 
 
 class Branch:
@@ -63,6 +67,8 @@ class Branch:
             0.0 if self.bernoulli else config.growth,
             config.smoothing,
         )
+        self.kept = 0.0
+        """The fraction of the limit that the reference ignores without any training."""
         self.steps = max(1, round(config.branch_steps * reference.planned))
         self.every = max(1, self.steps // config.measurements)
         self.loop = Loop(self._batches, self._step, steps=self.steps)
@@ -94,8 +100,12 @@ class Branch:
             if measured.exceeds(fraction, self.config)
         )
         first = next(lost, STRENGTHS)
-        self.rule.start = max(self.config.start, fractions[max(0, first - 1)])
         if first < STRENGTHS:
+            self.kept = fractions[first - 1] if first else 0.0
+            self.rule.border = find_border(
+                self.reference, self.transform, self.generator, self.config
+            )
+            self.rule.start = min(max(self.config.start, self.kept), self.rule.border)
             return None
         crossing = measure_crossing(measured, 1.0, self.config)
         return decide_range(measured, 1.0, 0.0, crossing, False, self.config)
@@ -146,6 +156,8 @@ class Branch:
         if self.bernoulli:
             return decide_bernoulli(measured, self.config)
         fraction, wobble = self.rule.settled()
+        if fraction > BORDER * self.rule.border and self.rule.border < 1:
+            return decide_border(measured, self.kept, self.rule.border, self.config)
         crossing = measure_crossing(measured, fraction, self.config)
         if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
             self.rule.restart(fraction * min(2.0, max(0.6, crossing.factor)))

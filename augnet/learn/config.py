@@ -108,6 +108,11 @@ class LearnConfig:
     max_drift: float = constant(0.3, "A range that moves by a larger factor still moves.")
     falling: float = constant(0.9, "A cost that falls below this fraction still moves.")
 
+    # Borders, beyond which a class has become another
+    border_strengths: int = constant(20, "Strengths at which a border is searched for.")
+    min_crossing: float = constant(0.2, "Least fraction of a class that crosses a border.")
+    border_distance: float = constant(0.6, "Distance to the other class left there, at most.")
+
     # Decision
     value_factor: float = constant(3.0, "Tolerances of values are so many times as large.")
     relative_tolerance: float = constant(0.05, "Least tolerance, as a fraction of the error.")

@@ -157,6 +157,22 @@ def decide_range(
     return Invariance(transform, status, strength, (low, high), cost=cost)
 
 
+def decide_border(
+    measured: Measured, kept: float, border: float, config: LearnConfig
+) -> Invariance:
+    """Decide if a branch would go beyond a border, where it can only be right by traces.
+
+    The range ends between what the reference ignores and what makes a class another.
+    """
+    transform = measured.transform
+    middle = (max(kept, border / 4) * border) ** 0.5
+    strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
+    cost = measured.mean(measured.added(middle, config.final_repeats))
+    if kept < config.min_range * border:
+        return Invariance(transform, "not_invariant", 0.0, (0.0, high), cost=cost)
+    return Invariance(transform, "bounded", strength, (low, high), cost=cost)
+
+
 def _half_loss(measured: Measured, config: LearnConfig) -> float:
     """Return the fraction of the limit that adds half of the largest error added."""
     count = config.coarse_strengths

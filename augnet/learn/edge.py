@@ -24,6 +24,8 @@ class EdgeRule:
     rate: float
     growth: float
     smoothing: float
+    border: float = 1.0
+    """The range does not go beyond it."""
     ranges: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
     excesses: list[float] = field(default_factory=list)
@@ -57,16 +59,19 @@ class EdgeRule:
         rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + DECAY * self.turns)
         step = rate * max(-1.0, min(1.0, 1 - self.excesses[-1]))
         self.costs.append(cost)
-        self.ranges.append(min(1.0, max(MIN_RANGE, self.range * math.exp(step))))
+        self.ranges.append(self._bounded(self.range * math.exp(step)))
 
     def restart(self, range: float) -> None:
         """Continue from another range."""
-        self.ranges.append(min(1.0, max(MIN_RANGE, range)))
+        self.ranges.append(self._bounded(range))
+
+    def _bounded(self, range: float) -> float:
+        return min(self.border, max(MIN_RANGE, range))
 
     def at_end(self, count: int) -> bool:
-        """Whether the last ranges are all the limit, or all close to 0."""
+        """Whether the last ranges are all the limit or the border, or all close to 0."""
         last = self.ranges[-count:]
-        return len(last) == count and (min(last) == 1.0 or max(last) < 5 * MIN_RANGE)
+        return len(last) == count and (min(last) == self.border or max(last) < 5 * MIN_RANGE)
 
     def drift(self) -> float:
         """Return by how much the logarithm of the range rose from the third quarter to the last."""
