@@ -111,7 +111,7 @@ class LearnConfig:
     # Borders, beyond which a class has become another
     border_strengths: int = constant(20, "Strengths at which a border is searched for.")
     min_crossing: float = constant(0.2, "Least fraction of a class that crosses a border.")
-    border_distance: float = constant(0.4, "Distance to the other class left there, at most.")
+    border_distance: float = constant(0.2, "Distance to the other class left there, at most.")
 
     # Decision
     value_factor: float = constant(3.0, "Tolerances of values are so many times as large.")
