@@ -13,6 +13,7 @@ Modules, in the order of the work:
     strengths   a transform at a known fraction of its limit
     evaluate    the errors of a network on held-out samples
     reference   a network trained without transforms
+    border      where samples of a class have become another
     edge        a range that grows while its edge costs less than a tolerance
     branch      training with one transform, and its range
     decide      the status, the range and its interval

@@ -84,11 +84,14 @@ def _follow(job: Any) -> None:
         _first_ctrl_c() as interrupted,
     ):
         bar = progress.add_task("reading", total=1.0)
-        rows = iter(job)
+        rows, reported = iter(job), 0.0
         for row in rows:
             seed = f", seed {row['seed']}" if "seed" in row else ""
             text = f"{row['phase']}{seed}, loss {row['loss']:.3f}"
             progress.update(bar, completed=row["done"], description=text)
+            if not stderr.is_terminal and row["done"] >= reported + 0.1:
+                reported = row["done"]
+                stderr.print(f"{reported:4.0%} {text}", highlight=False)
             if interrupted():
                 rows.close()
                 progress.stop()
