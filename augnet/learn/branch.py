@@ -89,15 +89,14 @@ class Branch:
 
         What an untrained network loses says nothing; what it keeps, it keeps.
         """
-        measured = self._measured(self.reference.network)
+        network, held_out = self.reference.network, self.reference.held_out
         if self.bernoulli:
-            found = decide_bernoulli(measured, self.config)
+            found = decide_bernoulli(self._measured(network, held_out), self.config)
             return found if found.kept else None
+        some = self._measured(network, held_out[: self.config.measured_samples])
         fractions = [(index + 1) / STRENGTHS for index in range(STRENGTHS)]
         lost = (
-            index
-            for index, fraction in enumerate(fractions)
-            if measured.exceeds(fraction, self.config)
+            index for index, fraction in enumerate(fractions) if some.exceeds(fraction, self.config)
         )
         first = next(lost, STRENGTHS)
         if first < STRENGTHS:
@@ -107,6 +106,7 @@ class Branch:
             )
             self.rule.start = min(max(self.config.start, self.kept), self.rule.border)
             return None
+        measured = self._measured(network, held_out)
         crossing = measure_crossing(measured, 1.0, self.config)
         return decide_range(measured, 1.0, 0.0, crossing, False, self.config)
 
@@ -152,7 +152,7 @@ class Branch:
 
     def _decide(self, last: bool) -> Invariance | None:
         """Decide, or return None if the range should be trained further, unless it is `last`."""
-        measured = self._measured(self.average.network)
+        measured = self._measured(self.average.network, self.reference.held_out)
         if self.bernoulli:
             return decide_bernoulli(measured, self.config)
         fraction, wobble = self.rule.settled()
@@ -164,8 +164,7 @@ class Branch:
             return None
         return decide_range(measured, fraction, wobble, crossing, self._moves(), self.config)
 
-    def _measured(self, network: nn.Module) -> Measured:
-        rows = self.reference.held_out
+    def _measured(self, network: nn.Module, rows: Tensor) -> Measured:
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
         own = self.evaluator.mean(rest, rows).item()
         return Measured(
@@ -174,7 +173,7 @@ class Branch:
             self.transform,
             rows,
             rest,
-            self.reference.errors if self.reference.error <= own else rest,
+            self.reference.errors[: len(rows)] if self.reference.error <= own else rest,
             self.reference.tolerance,
             self.generator,
         )

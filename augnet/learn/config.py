@@ -67,7 +67,7 @@ class LearnConfig:
     # Data
     min_samples: int = constant(16, "Fewer samples are refused.")
     min_samples_per_class: int = constant(4, "Fewer samples of a class are refused.")
-    max_held_out: int = constant(2000, "Held-out samples that are measured, at most.")
+    max_held_out: int = constant(1500, "Held-out samples that are measured, at most.")
     max_class_weight: float = constant(20.0, "Largest weight of a sample of a rare class.")
 
     # Training
@@ -126,7 +126,8 @@ class LearnConfig:
         (0.5, 0.65, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 2.5),
         "Multiples of a range that are measured for its interval.",
     )
-    final_repeats: int = constant(3, "How often each sample is measured at each of them.")
+    final_repeats: int = constant(3, "How often each sample is measured at each, at most.")
+    final_samples: int = constant(1500, "Measurements at each of them, if there are more samples.")
     bootstrap: int = constant(200, "Resamplings that give the intervals.")
     range_uncertainty: float = constant(0.08, "Least half width of the log of an interval.")
     wobble_weight: float = constant(1.0, "Weight of how much a range moved at the end.")

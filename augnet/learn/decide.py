@@ -48,6 +48,10 @@ class Measured:
         """Return the mean over samples, each class weighted the same."""
         return self.evaluator.mean(added, self.rows).item()
 
+    def repeats(self, config: LearnConfig) -> int:
+        """Return how often each sample is measured at a strength: less often if there are many."""
+        return max(1, min(config.final_repeats, config.final_samples // len(self.rows)))
+
     def exceeds(self, fraction: float, config: LearnConfig) -> bool:
         """Whether a fraction of the limit adds more error than is allowed."""
         added = self.added(fraction, 1)
@@ -87,12 +91,11 @@ class Crossing:
 
 def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -> Crossing:
     """Measure the error at multiples of a range, and find where it reaches the tolerance."""
+    repeats = measured.repeats(config)
     factors = [factor for factor in config.interval_factors if factor * fraction < 1]
     factors.append(1 / fraction if len(factors) < len(config.interval_factors) else 2 * factors[-1])
-    added = torch.stack(
-        [measured.added(min(1.0, f * fraction), config.final_repeats) for f in factors[:-1]], 1
-    )
-    end = measured.added(min(1.0, factors[-1] * fraction), config.final_repeats)
+    added = torch.stack([measured.added(min(1.0, f * fraction), repeats) for f in factors[:-1]], 1)
+    end = measured.added(min(1.0, factors[-1] * fraction), repeats)
     added = torch.cat((added, end[:, None]), 1)
     evaluator = measured.evaluator
     weights = evaluator.resample(measured.rows, config.bootstrap, measured.generator)
@@ -102,7 +105,7 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     curves = isotonic(curves - torch.tensor(allowed).to(curves))
     places = _crossings(curves, torch.tensor(factors).to(added).log(), -measured.tolerance)
     factor = places[0].exp().item()
-    cost = measured.mean(measured.added(min(1.0, factor * fraction), config.final_repeats))
+    cost = measured.mean(measured.added(min(1.0, factor * fraction), repeats))
     return Crossing(factor, places[1:].std().item(), cost)
 
 
@@ -167,7 +170,7 @@ def decide_border(
     transform = measured.transform
     middle = (max(kept, border / 4) * border) ** 0.5
     strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
-    cost = measured.mean(measured.added(middle, config.final_repeats))
+    cost = measured.mean(measured.added(middle, measured.repeats(config)))
     if kept < config.min_range * border:
         return Invariance(transform, "not_invariant", 0.0, (0.0, high), cost=cost)
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)
