@@ -68,7 +68,10 @@ def _nearer(before: Tensor, after: Tensor, others: Tensor, config: LearnConfig) 
         start, end, goal = represent(before), represent(after), represent(others)
         among = torch.cdist(goal, goal).fill_diagonal_(torch.inf).amin(1).median()
         first, last = (torch.cdist(each, goal).amin(1) - among for each in (start, end))
-        if (last / first.clamp(min=1e-9)).median() < config.border_distance:
+        away = first > config.border_distance * among  # others were close before they moved
+        if 2 * away.sum() < len(away) or away.sum() < 3:
+            continue
+        if (last[away] / first[away]).median() < config.border_distance:
             return True
     return False
 

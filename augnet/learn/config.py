@@ -131,7 +131,8 @@ class LearnConfig:
     bootstrap: int = constant(200, "Resamplings that give the intervals.")
     range_uncertainty: float = constant(0.08, "Least half width of the log of an interval.")
     wobble_weight: float = constant(1.0, "Weight of how much a range moved at the end.")
-    max_half_width: float = constant(0.7, "A wider interval is unclear; of its logarithm.")
+    max_width: float = constant(0.6, "A wider interval is unclear, as a fraction of the limit.")
+    max_half_width: float = constant(1.1, "The same of half of its logarithm.")
 
     # Net
     net_steps: float = constant(1.0, "Steps of the net, as a fraction of the reference's.")

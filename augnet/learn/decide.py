@@ -153,7 +153,8 @@ def decide_range(
         return Invariance(
             transform, "not_invariant", 0.0, (0.0, float(transform.strength(high))), cost=cost
         )
-    reason = MOVES if moves else WIDE if half > config.max_half_width else ""
+    wide = high - low > config.max_width or half > config.max_half_width
+    reason = MOVES if moves else WIDE if wide else ""
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
     if reason and status == "bounded":
         return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=reason)
