@@ -9,7 +9,9 @@
   (Zhang and Wamsley 2019, from the DREAM database, CC BY 4.0).
 
 Not all of it is on every machine. So this page draws the results of ``python benchmarks/real.py``
-in results/real.json. All results are shown, also those that look wrong.
+in results/real.json. All results are shown, also those that look wrong. They were made by an
+earlier version, whose commit is in the file: its answers depended on which transforms were offered
+together. Today each transform is measured by itself (``docs/how-learn-works.md``).
 """
 
 import json
