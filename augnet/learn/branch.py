@@ -87,7 +87,7 @@ class Branch:
     def _without_training(self) -> Invariance | None:
         """Decide if the reference ignores the transform anyway; else start where it starts to err.
 
-        What an untrained network loses says nothing; what it keeps, it keeps.
+        Errors of the reference prove nothing: the transformed samples may only be unfamiliar to it.
         """
         network, held_out = self.reference.network, self.reference.held_out
         if self.bernoulli:
@@ -179,10 +179,7 @@ class Branch:
         )
 
     def _batches(self) -> list[Tensor]:
-        rows = self.data.fitted
-        order = rows[permutation(self.data.x, len(rows), self.generator)]
-        size = self.config.batch_size
-        return list(order.split(size)[: max(1, len(rows) // size)])
+        return self.data.batches(self.config.batch_size, self.generator)
 
     def _fractions(self, x: Tensor) -> Tensor:
         """Draw the strength of each sample: none, up to the edge, or at the edge."""

@@ -94,9 +94,7 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     repeats = measured.repeats(config)
     factors = [factor for factor in config.interval_factors if factor * fraction < 1]
     factors.append(1 / fraction if len(factors) < len(config.interval_factors) else 2 * factors[-1])
-    added = torch.stack([measured.added(min(1.0, f * fraction), repeats) for f in factors[:-1]], 1)
-    end = measured.added(min(1.0, factors[-1] * fraction), repeats)
-    added = torch.cat((added, end[:, None]), 1)
+    added = torch.stack([measured.added(min(1.0, f * fraction), repeats) for f in factors], 1)
     evaluator = measured.evaluator
     weights = evaluator.resample(measured.rows, config.bootstrap, measured.generator)
     weights = torch.cat((evaluator.weights[measured.rows][None], weights))

@@ -18,6 +18,7 @@ from augnet.categories import MANY, as_array, listing, look_like_values, number
 from augnet.groups import halve, number_groups, refusal
 from augnet.learn.config import DEFAULTS, LearnConfig, Trunk
 from augnet.transforms import TRANSFORMS, Transform, TransformSpec, build_transforms
+from augnet.transforms.noise import permutation
 from augnet.trunks import build_trunk
 
 IMAGE_CHANNELS = (1, 3, 4)
@@ -54,6 +55,11 @@ class LearnData:
     def outputs(self) -> int:
         """How many numbers a network predicts per sample."""
         return self.classes or math.prod(self.y.shape[1:])
+
+    def batches(self, size: int, generator: torch.Generator) -> list[Tensor]:
+        """Return the fitted rows in random order, in whole batches, or in one if there are few."""
+        order = self.fitted[permutation(self.x, len(self.fitted), generator)]
+        return list(order.split(size)[: max(1, len(order) // size)])
 
     @property
     def aggregate(self) -> str:

@@ -11,7 +11,6 @@ from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.inputs import LearnData
 from augnet.training import Loop, Row, WeightAverage, descend
-from augnet.transforms.noise import permutation
 
 
 class Reference:
@@ -116,9 +115,7 @@ class Reference:
             self._finish()
 
     def _batches(self) -> list[Tensor]:
-        rows = self.data.fitted
-        order = rows[permutation(self.data.x, len(rows), self.generator)]
-        return list(order.split(self.config.batch_size)[: self.per_epoch])
+        return self.data.batches(self.config.batch_size, self.generator)
 
     def _schedule(self, progress: float) -> None:
         warm = min(1.0, (self.loop.done + 1) / self.config.warm_up)

@@ -6,7 +6,7 @@ from learn_tasks import Rule, generator, levels
 from torch import nn
 
 from augnet.learn import LearnConfig, inputs
-from augnet.learn.border import find_border
+from augnet.learn.border import _nearer, find_border
 from augnet.learn.reference import Reference
 from augnet.transforms import AmplitudeScale, GaussianNoise
 
@@ -45,3 +45,11 @@ def test_transforms_without_a_direction_and_values_have_none(values):
     reference = Reference(data, trunk, generator(), LearnConfig())
     reference.network = trunk
     assert find_border(reference, transform, generator(), LearnConfig()) == 1
+
+
+def test_samples_that_were_close_to_another_class_before_they_moved_are_no_evidence():
+    others = torch.arange(10.0)[:, None]  # one apart
+    near, nearer, away = others[:6] + 0.1, others[:6] + 0.05, others[:6] + 20
+    assert not _nearer(near, nearer, others, LearnConfig())
+    assert _nearer(away, nearer, others, LearnConfig())
+    assert not _nearer(away, away - 1, others, LearnConfig())

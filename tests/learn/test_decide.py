@@ -146,3 +146,10 @@ def test_factors_keep_their_unit():
     assert row.status == "bounded"
     assert row.strength == pytest.approx(2, rel=0.15)
     assert 1 < row.interval[0] < row.strength < row.interval[1]
+
+
+def test_rising_curves_are_those_of_scikit_learn():
+    isotonic_regression = pytest.importorskip("sklearn.isotonic").isotonic_regression
+    curves = torch.randn(6, 13, generator=generator(), dtype=torch.float64)
+    wanted = torch.stack([torch.from_numpy(isotonic_regression(row.numpy())) for row in curves])
+    torch.testing.assert_close(isotonic(curves), wanted)

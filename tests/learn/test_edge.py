@@ -102,3 +102,22 @@ def test_drift_tells_a_range_that_moves():
     edge = follow(rule(), lambda place: 0.0, 8)
     assert edge.drift() == pytest.approx(2 * 0.25)
     assert not edge.at_end(9)
+
+
+def test_turns_slow_a_range_down_only_while_it_settles():
+    free, settling = (EdgeRule(0.01, 0.1, 0.15, 0.25, 0.0) for _ in range(2))
+    for cost in (0.1, 0.0) * 4:
+        free.update(cost, settling=False)
+        settling.update(cost)
+    assert (free.turns, settling.turns) == (0, 7)
+    swing = [abs(math.log(rule.ranges[-1] / rule.ranges[-2])) for rule in (free, settling)]
+    assert swing[0] == pytest.approx(0.15)
+    assert swing[1] == pytest.approx(0.15 / (1 + 0.2 * 7))
+
+
+def test_a_range_stops_at_a_border():
+    rule = EdgeRule(0.01, 0.1, 0.15, 0.25, 0.0, border=0.3)
+    for _ in range(12):
+        rule.update(0.0)
+    assert rule.range == 0.3
+    assert rule.at_end(3)
