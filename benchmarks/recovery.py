@@ -1,6 +1,7 @@
 """Recover known invariances: tasks × forms × seeds × methods; results/recovery.*.
 
     python benchmarks/recovery.py --seeds 5 --forms all-forms    # learn in every form: hours
+    python benchmarks/recovery.py --scores                       # its nets too, on clean tasks
     python benchmarks/recovery.py --report                       # tables of what is finished
 
 One line of results/recovery.jsonl per finished cell, so that a run can be stopped and resumed; then
@@ -11,11 +12,12 @@ core, one thread each.
 import argparse
 import math
 import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from recovery_cells import RESULTS, Cell, CellFile, Key, refuse_mixed
 from recovery_forms import CLEAN, FORMS, NOISE_TASKS, names_of, task_in
-from recovery_methods import METHODS
+from recovery_methods import METHODS, Outcome, learn_without_net
 from recovery_report import (
     confident_in_noise,
     draw,
@@ -25,16 +27,26 @@ from recovery_report import (
     table_of_forms,
     wrong_answers,
 )
-from recovery_tasks import TASKS
+from recovery_tasks import TASKS, Task
 
 FILE = CellFile("recovery", ("method", "task", "form", "seed"))
 EVERY = "all-forms"
 
 
 def run(key: Key) -> Cell:
+    """Run one cell, without the net of `learn`."""
+    return run_with(METHODS | {"learn": learn_without_net}, key)
+
+
+def run_with_scores(key: Key) -> Cell:
     """Run one cell."""
+    return run_with(METHODS, key)
+
+
+def run_with(methods: Mapping[str, Callable[[Task, int], Outcome]], key: Key) -> Cell:
+    """Run one cell by one of the methods."""
     method, name, form, seed = key
-    rows, score = METHODS[method](task_in(form, name), seed)
+    rows, score = methods[method](task_in(form, name), seed)
     return {"score": score, "rows": rows}
 
 
@@ -114,6 +126,7 @@ def main() -> None:
     options.add_argument("--forms", nargs="+", choices=[*FORMS, EVERY], default=[CLEAN])
     options.add_argument("--tasks", nargs="+", choices=[t.name for t in (*TASKS, *NOISE_TASKS)])
     options.add_argument("--processes", type=int, default=os.cpu_count())
+    options.add_argument("--scores", action="store_true", help="train the net of learn, too")
     options.add_argument("--restart", action="store_true", help="remove existing cells")
     options.add_argument("--report", action="store_true", help="run nothing, rebuild the tables")
     options.add_argument("--mix-commits", action="store_true", help="allow cells of other commits")
@@ -121,7 +134,8 @@ def main() -> None:
     if options.restart:
         FILE.restart()
     if not options.report:
-        FILE.run_missing(run, keys(options), options.processes, options.mix_commits)
+        function = run_with_scores if options.scores else run
+        FILE.run_missing(function, keys(options), options.processes, options.mix_commits)
     cells = FILE.read()
     refuse_mixed(cells, options.mix_commits)
     report(cells)

@@ -6,7 +6,8 @@ of variance explained for values.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +24,7 @@ from augnet import (
     learn,
 )
 from augnet.layers import Policy, Step
-from augnet.learn import InvarianceResult, LearnConfig, inputs
+from augnet.learn import Invariance, LearnConfig, Learner, inputs
 from augnet.training import Loop, descend
 from augnet.transforms import Bernoulli, Transform
 
@@ -45,8 +46,8 @@ def score(net: nn.Module, task: Task, seed: int) -> float:
     return float((output.argmax(1) == y).double().mean())
 
 
-def rows_of(result: InvarianceResult) -> Rows:
-    """Return a result as plain values."""
+def rows_of(invariances: Sequence[Invariance]) -> Rows:
+    """Return answers as plain values."""
     return [
         {
             "transform": row.transform.name,
@@ -56,7 +57,7 @@ def rows_of(result: InvarianceResult) -> Rows:
             "cost": row.cost,
             "reason": row.reason,
         }
-        for row in result.invariances
+        for row in invariances
     ]
 
 
@@ -65,15 +66,29 @@ def learn_with(config: LearnConfig) -> Callable[[Task, int], Outcome]:
 
     def run(task: Task, seed: int) -> Outcome:
         result = learn(*task.train(seed), task.transforms, config=config, seed=seed)
-        return rows_of(result), score(result.net, task, seed)
+        return rows_of(result.invariances), score(result.net, task, seed)
 
     return run
+
+
+def answers(x: Tensor, y: Tensor, transforms: Sequence[Transform], **options: Any) -> Learner:
+    """Measure all transforms as `learn` does, and leave out its net. The answers are the same."""
+    learner = Learner(x, y, transforms, **options)
+    for _ in learner:
+        if learner.search.finished:
+            break
+    return learner
+
+
+def learn_without_net(task: Task, seed: int) -> Outcome:
+    """Ours: the answers of `learn` with its defaults, and no score."""
+    return rows_of(answers(*task.train(seed), task.transforms, seed=seed).invariances), None
 
 
 def layers(task: Task, seed: int) -> Outcome:
     """Ours: one selective layer, transforms competing in data space."""
     result = learn(*task.train(seed), layers=[task.transforms], seed=seed)
-    return rows_of(result), score(result.net, task, seed)
+    return rows_of(result.invariances), score(result.net, task, seed)
 
 
 def train(

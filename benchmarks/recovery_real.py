@@ -1,9 +1,10 @@
 """Run `learn` on real data with known answers: results/recovery-real.*.
 
-    python benchmarks/recovery_real.py --seeds 5 [--only mnist cifar-10]
+    python benchmarks/recovery_real.py --seeds 5 [--known] [--only mnist cifar-10]
     python benchmarks/recovery_real.py --report
 
-All transforms that fit are offered, with their default limits unless LIMITS says otherwise. What
+All transforms that fit are offered, with their default limits unless `limits` says otherwise. With
+--known only those with a known answer are: the answers are the same, and come sooner. What
 must be accepted and refused was written down before the first run: docs/studies/recovery.md.
 Missing data is skipped, with the reason. Resumable, as benchmarks/recovery.py is.
 """
@@ -18,10 +19,9 @@ from typing import Any, Literal
 
 import recovery_real_data as data
 from recovery_cells import Cell, CellFile, Key, refuse_mixed
-from recovery_methods import rows_of
+from recovery_methods import answers, rows_of
 from torch import Tensor
 
-from augnet import learn
 from augnet.learn import inputs
 from augnet.transforms import Bernoulli, Transform
 
@@ -121,23 +121,37 @@ def offered(x: Tensor, limits: dict[str, float], known: dict[str, Any]) -> list[
 
 
 def run(key: Key) -> Cell:
-    """Run `learn` with its defaults on one data set with one seed."""
+    """Measure all transforms that fit, on one data set with one seed."""
+    return measure(key, every=True)
+
+
+def run_known(key: Key) -> Cell:
+    """Measure the transforms with a known answer; it does not depend on what else is offered."""
+    return measure(key, every=False)
+
+
+def measure(key: Key, every: bool) -> Cell:
+    """Run `learn` with its defaults, without its net."""
     name, seed = key
-    real = DATA[name].load(data.SHARED, seed)
-    transforms = offered(real.x, DATA[name].limits, real.known)
+    chosen = DATA[name]
+    real = chosen.load(data.SHARED, seed)
+    transforms = offered(real.x, chosen.limits, real.known)
+    if not every:
+        transforms = [each for each in transforms if each.name in chosen.expected]
     groups = {} if real.groups is None else {"groups": real.groups}
-    result = learn(real.x, real.y, transforms, seed=seed, **groups)
+    learner = answers(real.x, real.y, transforms, seed=seed, **groups)
+    score, chance = learner.search.scores
     extra = [
         {"limit": each.limit, "unit": each.unit, "bernoulli": isinstance(each, Bernoulli)}
-        for each in (row.transform for row in result.invariances)
+        for each in transforms
     ]
     return {
         "samples": len(real.x),
-        "score": result.score,
-        "chance": result.chance,
-        "steps": result.steps,
-        "warnings": list(result.warnings),
-        "rows": [row | more for row, more in zip(rows_of(result), extra, strict=True)],
+        "score": score,
+        "chance": chance,
+        "steps": learner.search.steps,
+        "warnings": list(learner.search.warnings),
+        "rows": [row | more for row, more in zip(rows_of(learner.invariances), extra, strict=True)],
     }
 
 
@@ -280,6 +294,9 @@ def main() -> None:
     options.add_argument("--only", nargs="+", choices=DATA, default=list(DATA))
     options.add_argument("--shared", type=Path, default=data.SHARED.parent)
     options.add_argument("--processes", type=int, default=os.cpu_count())
+    options.add_argument(
+        "--known", action="store_true", help="offer only the transforms with a known answer"
+    )
     options.add_argument("--restart", action="store_true", help="remove existing cells")
     options.add_argument("--report", action="store_true", help="run nothing, rebuild the tables")
     options.add_argument("--mix-commits", action="store_true", help="allow cells of other commits")
@@ -290,7 +307,8 @@ def main() -> None:
     if not options.report:
         names = present(options.only, options.shared / "data")
         keys = [(name, seed) for seed in range(options.seeds) for name in names]
-        FILE.run_missing(run, keys, options.processes, options.mix_commits)
+        function = run_known if options.known else run
+        FILE.run_missing(function, keys, options.processes, options.mix_commits)
     cells = FILE.read()
     refuse_mixed(cells, options.mix_commits)
     report(cells)

@@ -15,6 +15,7 @@ from torch import Generator, Tensor, nn
 
 from augnet.learn.border import find_border
 from augnet.learn.config import LearnConfig
+from augnet.learn.confusion import confused_rows
 from augnet.learn.decide import (
     NO_TIME,
     Measured,
@@ -32,7 +33,7 @@ from augnet.learn.strengths import apply_at_strength
 from augnet.training import Loop, RandomState, WeightAverage, descend
 from augnet.transforms import Bernoulli, Signed, Transform
 from augnet.transforms.base import full_precision
-from augnet.transforms.noise import permutation, uniform
+from augnet.transforms.noise import normal, permutation, uniform
 
 STRENGTHS = 10
 """Strengths at which the reference is measured before a branch is trained."""
@@ -60,6 +61,8 @@ class Branch:
         self.optimizer = torch.optim.AdamW(
             self.trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
         )
+        _scale_steps(self.optimizer, reference.optimizer)
+        self.noise = config.trace_noise * _deviations(self.data.x[self.data.fitted])
         self.rule = EdgeRule(
             reference.tolerance,
             1.0 if self.bernoulli else config.start,
@@ -154,15 +157,19 @@ class Branch:
         """Decide, or return None if the range should be trained further, unless it is `last`."""
         measured = self._measured(self.average.network, self.reference.held_out)
         if self.bernoulli:
-            return decide_bernoulli(measured, self.config)
+            confused = confused_rows(self.reference, self.transform, self.generator, self.config)
+            return decide_bernoulli(measured, self.config, confused)
         fraction, wobble = self.rule.settled()
-        if fraction > BORDER * self.rule.border and self.rule.border < 1:
-            return decide_border(measured, self.kept, self.rule.border, self.config)
         crossing = measure_crossing(measured, fraction, self.config)
+        reached = fraction * max(1.0, crossing.factor)
+        if reached > BORDER * self.rule.border and self.rule.border < 1:
+            return decide_border(measured, self.kept, self.rule.border, self.config)
         if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
             self.rule.restart(fraction * min(2.0, max(0.6, crossing.factor)))
             return None
-        return decide_range(measured, fraction, wobble, crossing, self._moves(), self.config)
+        return decide_range(
+            measured, fraction, wobble, crossing, self._moves(), self.config, self.rule.border
+        )
 
     def _measured(self, network: nn.Module, rows: Tensor) -> Measured:
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
@@ -192,24 +199,25 @@ class Branch:
         return torch.where(place < identity, 0.0, fractions) * self.rule.range
 
     def _view(self, x: Tensor) -> Tensor:
-        """Transform a batch; half of the untransformed samples are moved there and back.
+        """Transform a batch, without traces by which a network could tell what was done.
 
-        Resampling leaves traces, such as soft edges. If only moved samples had them, a network
-        could tell by them what was moved, and predict labels that nobody else could.
+        Resampling leaves traces, such as soft edges and empty margins. A network that reads them
+        predicts labels that nobody else could. So samples are moved in two parts, half of the
+        untransformed ones there and back, and all get some noise.
         """
         fractions = self._fractions(x)
         if not isinstance(self.transform, Signed):
             return apply_at_strength(self.transform, x, fractions, self.generator)
         signs = torch.where(uniform(x, (len(x),), self.generator) < 0.5, -1.0, 1.0).to(x)
+        total, end = signs * fractions, self.rule.range
+        low, high = (total - end).clamp(min=-end), (total + end).clamp(max=end)
+        first = low + (high - low) * uniform(x, (len(x),), self.generator)
         rest = (fractions == 0).nonzero()[:, 0]
-        back = rest[: len(rest) // 2]
-        there = uniform(x, (len(back),), self.generator) * self.rule.range
-        fractions[back] = there
-        view = apply_at_strength(self.transform, x, fractions, self.generator, signs)
-        view[back] = apply_at_strength(
-            self.transform, view[back], there, self.generator, -signs[back]
-        )
-        return view
+        first[rest[len(rest) // 2 :]] = 0.0
+        view = x
+        for part in (first, total - first):
+            view = apply_at_strength(self.transform, view, part.abs(), self.generator, part.sign())
+        return view + self.noise * normal(view, view.shape, self.generator)
 
     def _step(self, rows: Tensor) -> dict[str, Tensor]:
         x = self.data.x[rows]
@@ -254,3 +262,23 @@ class Branch:
             return 1.0
         progress = self.loop.done / (self.config.lenient_fraction * self.steps)
         return self.config.leniency ** max(0.0, 1 - progress)
+
+
+def _deviations(x: Tensor) -> Tensor:
+    """Return the standard deviation of each channel (1, C, 1, ...)."""
+    return x.std([dim for dim in range(x.dim()) if dim != 1], keepdim=True)
+
+
+def _scale_steps(optimizer: torch.optim.Optimizer, before: torch.optim.Optimizer) -> None:
+    """Start with the sizes of gradients that another optimizer saw.
+
+    Targets are close to what the network predicts, so that gradients are small at first. Without
+    this, Adam would scale them up and move the weights at random.
+    """
+    rates = [group["lr"] for group in optimizer.param_groups]
+    state = copy.deepcopy(before.state_dict())
+    for each in state["state"].values():
+        each["exp_avg"].zero_()
+    optimizer.load_state_dict(state)
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate

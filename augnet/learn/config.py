@@ -95,6 +95,9 @@ class LearnConfig:
     branch_steps: float = constant(0.8, "Steps of a branch, as a fraction of the reference's.")
     branch_average: float = constant(0.95, "Factor of the running average of its weights.")
     identity_fraction: float = constant(0.25, "Fraction of samples that stay untransformed.")
+    trace_noise: float = constant(
+        0.2, "Noise that hides traces of a transform, in standard deviations of a channel."
+    )
     start: float = constant(0.05, "Fraction of the limit at which every range starts.")
     rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
     smoothing: float = constant(0.3, "Weight of earlier measurements of the cost.")
@@ -117,6 +120,8 @@ class LearnConfig:
     value_factor: float = constant(3.0, "Tolerances of values are so many times as large.")
     relative_tolerance: float = constant(0.05, "Least tolerance, as a fraction of the error.")
     confidence: float = constant(1.645, "Standard errors that a cost may have at least.")
+    confused_confidence: float = constant(2.326, "The same for classes that are confused.")
+    min_confused: int = constant(3, "Samples of a class that are taken for another, at least.")
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.15, "Least range, of the strength that adds half the most error.")

@@ -16,9 +16,10 @@ from augnet.training import Loop, Row, WeightAverage, descend
 class Reference:
     """Train a network on the fitted samples; keep its best state on the held-out samples.
 
-    What the best state predicts for the fitted samples are the targets of all branches. If labels
-    are wrong, a network learns the rule first and wrong labels later, so that its best state
-    corrects most of them.
+    What the best state predicts for the fitted samples are the targets of all branches: values, or
+    the probabilities of classes. If labels are wrong, a network learns the rule first and wrong
+    labels later, so that its best state corrects most of them. And a branch without a transform
+    has nothing to learn, so that what it loses is lost by the transform.
     """
 
     def __init__(
@@ -57,9 +58,11 @@ class Reference:
         """Measure the best state."""
         evaluator, fitted = self.evaluator, self.data.fitted
         self.network = self.best.eval().requires_grad_(False)
-        self.targets = self.data.y.clone()
         output = evaluator.outputs(self.network, self.data.x[fitted])
-        self.targets[fitted] = output.argmax(1) if self.data.classes else output
+        if self.data.classes:
+            output = output.softmax(1)
+        self.targets = output.new_zeros(len(self.data.y), *output.shape[1:])
+        self.targets[fitted] = output
         output = evaluator.outputs(self.network, self.data.x[self.held_out])
         self.errors = evaluator.errors(output, self.held_out)
         self.error = evaluator.mean(self.errors, self.held_out).item()

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
@@ -73,6 +74,36 @@ def test_targets_are_those_of_the_reference(reference):
     other = copy.deepcopy(reference)
     other.targets = 1 - other.targets
     assert branch(other, SignFlip()).measure().cost > 0.9
+
+
+def test_samples_are_moved_in_two_parts_that_add_up(reference):
+    some = branch(reference, Shift(1.0), replace(CONFIG, trace_noise=1e-9))
+    some.rule.restart(0.4)
+    x = torch.zeros(64, 4)
+    state = some.generator.get_state()
+    fractions = some._fractions(x)
+    some.generator.set_state(state)
+    view = some._view(x)
+    assert view.abs().allclose(fractions[:, None].expand(-1, 4), atol=1e-6)
+
+
+def test_noise_hides_traces_but_not_the_samples(reference):
+    some = branch(reference)
+    x = reference.data.x[:64]
+    some.rule.restart(1e-3)
+    added = (some._view(x) - x).std(0)
+    wanted = CONFIG.trace_noise * reference.data.x[reference.data.fitted].std(0)
+    assert added.allclose(wanted, rtol=0.3)
+
+
+def test_a_branch_without_a_transform_stays_where_it_is(reference):
+    some = branch(reference, AmplitudeScale(1.001))
+    rows, evaluator = reference.held_out, reference.evaluator
+    before = evaluator.outputs(reference.network, reference.data.x[rows]).softmax(1)
+    some.rule.rate = some.rule.growth = 0.0
+    list(some.loop)
+    after = evaluator.outputs(some.average.network, reference.data.x[rows]).softmax(1)
+    assert (after - before).abs().mean() < 0.02
 
 
 def test_a_reference_in_another_process_gives_the_same_answer(reference):
