@@ -30,10 +30,11 @@ from augnet.learn.inputs import LearnData
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.learn.strengths import apply_at_strength
+from augnet.learn.traces import TraceNoise
 from augnet.training import Loop, RandomState, WeightAverage, descend
 from augnet.transforms import Bernoulli, Signed, Transform
 from augnet.transforms.base import full_precision
-from augnet.transforms.noise import normal, permutation, uniform
+from augnet.transforms.noise import permutation, uniform
 
 STRENGTHS = 10
 """Strengths at which the reference is measured before a branch is trained."""
@@ -62,7 +63,7 @@ class Branch:
             self.trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
         )
         _scale_steps(self.optimizer, reference.optimizer)
-        self.noise = config.trace_noise * _deviations(self.data.x[self.data.fitted])
+        self.noise = TraceNoise(self.data.x[self.data.fitted], config.trace_noise)
         self.rule = EdgeRule(
             reference.tolerance,
             1.0 if self.bernoulli else config.start,
@@ -217,7 +218,7 @@ class Branch:
         view = x
         for part in (first, total - first):
             view = apply_at_strength(self.transform, view, part.abs(), self.generator, part.sign())
-        return view + self.noise * normal(view, view.shape, self.generator)
+        return view + self.noise(view, self.generator)
 
     def _step(self, rows: Tensor) -> dict[str, Tensor]:
         x = self.data.x[rows]
@@ -262,11 +263,6 @@ class Branch:
             return 1.0
         progress = self.loop.done / (self.config.lenient_fraction * self.steps)
         return self.config.leniency ** max(0.0, 1 - progress)
-
-
-def _deviations(x: Tensor) -> Tensor:
-    """Return the standard deviation of each channel (1, C, 1, ...)."""
-    return x.std([dim for dim in range(x.dim()) if dim != 1], keepdim=True)
 
 
 def _scale_steps(optimizer: torch.optim.Optimizer, before: torch.optim.Optimizer) -> None:
