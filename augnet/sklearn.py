@@ -50,6 +50,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         budget: int | float | str | None = None,
         seeds: int = 1,
         copies: int = 10,
+        lr: float = 2e-3,
         threads: int | None = None,
         tolerance: float = LearnConfig.tolerance,
         jobs: int = 1,
@@ -63,6 +64,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.budget = budget
         self.seeds = seeds
         self.copies = copies
+        self.lr = lr
         self.threads = threads
         self.tolerance = tolerance
         self.jobs = jobs

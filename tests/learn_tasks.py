@@ -11,7 +11,8 @@ from augnet.learn import LearnConfig
 from augnet.learn.decide import Measured
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.inputs import prepare_data
-from augnet.transforms import Signed, spread
+from augnet.learn.result import Invariance
+from augnet.transforms import Bernoulli, Signed, build_transforms, spread
 
 
 def generator(seed=0):
@@ -86,7 +87,7 @@ class Clock:
         self.now = 100.0
         for name in ("monotonic", "time"):
             monkeypatch.setattr(f"time.{name}", lambda: self.now)
-        for name in ("reference", "branch", "compose", "selective"):
+        for name in ("reference", "branch", "net", "selective"):
             module = sys.modules[f"augnet.learn.{name}"]
             monkeypatch.setattr(module, "descend", self._slow(module.descend, step))
         monkeypatch.setattr(Evaluator, "outputs", self._slow(Evaluator.outputs, evaluation))
@@ -106,3 +107,12 @@ def measured(x, y, network, transform, tolerance=0.01, seed=0):
     rows = data.held_out
     rest = evaluator.errors(evaluator.outputs(network, data.x[rows]), rows)
     return Measured(evaluator, network, transform, rows, rest, rest, tolerance, generator(seed))
+
+
+def kept(*names, fraction=1.0):
+    """Return rows of transforms that preserve the label up to a fraction of their limits."""
+    rows = []
+    for each in build_transforms(names):
+        end = each.limit if isinstance(each, Bernoulli) else float(each.strength(fraction))
+        rows.append(Invariance(each, "bounded", end, (end, end)))
+    return rows

@@ -57,7 +57,7 @@ def test_it_learns_and_reports_invariances(fitted, tmp_path):
         "cost",
         "reason",
     }
-    assert set(fitted.measurement_) == {"score", "chance", "steps", "warnings"}
+    assert set(fitted.measurement_) == {"score", "chance", "steps", "warnings", "gain"}
     again = load(fitted.save(tmp_path / "m"))
     assert again.header.classes == ("no", "yes")
     copied = pickle.loads(pickle.dumps(fitted))

@@ -23,7 +23,7 @@ DRAWS = 8
 MAX_POINTS = 400
 """Points of a trace."""
 UNCHANGED = "unchanged"
-PHASES = {"reference": "no transforms", "net": "all transforms together"}
+PHASES = {"reference": "no transforms", "compared": "nets to compare", "net": "the net"}
 """What is trained in a phase; others are shown by their names."""
 MEASURED = "transforms"
 """The phase whose rows are the answers for transforms, and no epochs."""

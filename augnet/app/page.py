@@ -25,9 +25,10 @@ def page(
     return render(
         "app/page.html",
         title=settings.data.rstrip("/").rpartition("/")[2],
-        headline=wording.headline(rows, bool(model.header.layers)),
+        headline=wording.headline(rows, bool(model.header.layers or model.header.measurement.gain)),
         warnings=model.header.measurement.warnings,
         measured=wording.measured(model.header),
+        gain=wording.gain(model.header),
         rows=[(row, _in_model(model, row)) for row in rows],
         costs=any(row.cost is not None for row in rows),
         seeds=settings.learn.seeds,
@@ -44,17 +45,19 @@ def page(
 
 
 def _in_model(model: Model, row: Invariance) -> str:
-    """Write how far the model goes with a transform, together with the others."""
+    """Write how far the model goes with a transform, and in how many copies if it is drawn."""
     if not model.header.layers:
         return "–"
+    described, without, drawn = "–", 1.0, False
     for layer in model.net.augment:  # type: ignore[attr-defined]
         for transform, magnitude, weight in zip(
             layer.transforms, layer.magnitudes.tolist(), layer.weights.tolist(), strict=True
         ):
             if transform == row.transform:
-                share = "" if len(layer.transforms) == 1 else f", in {weight:.0%} of copies"
-                return f"{transform.describe(magnitude)}{share}"
-    return "–"
+                described = transform.describe(magnitude)
+                without *= 1 - weight
+                drawn = len(layer.transforms) > 1
+    return f"{described}, in {1 - without:.0%} of copies" if drawn else described
 
 
 def _range_figures(model: Model, split: Split) -> list[Drawn]:

@@ -105,6 +105,34 @@ def measured(header: Header) -> str:
     return f"{text}."
 
 
+def gain(header: Header) -> str:
+    """Write what transforms brought to the net on held-out samples; "" if nothing was compared."""
+    found = header.measurement.gain
+    if found is None:
+        return ""
+    plain = score(header, found.plain_score)
+    if not found.draws:
+        return (
+            "The model has no augmentation: on held-out samples no combination of the transforms "
+            f"was better than plain training ({plain})."
+        )
+    change, averaging = (difference(header, each) for each in (found.difference, found.averaging))
+    low, high = (difference(header, each) for each in found.interval)
+    times = "one transform" if found.draws == 1 else f"{found.draws} transforms"
+    return (
+        f"Training with {times} per sample: {score(header, found.score)} on held-out samples; "
+        f"without augmentation, same steps: {plain}. Difference {change} ({low} to {high}), of "
+        f"which averaging over copies is {averaging}."
+    )
+
+
+def difference(header: Header, value: float) -> str:
+    """Write the difference of two scores: `+1.2 points`, or `+0.012` for values."""
+    scale, digits, unit = (100, 1, " points") if header.classes else (1, 3, "")
+    value = round(scale * value, digits) + 0.0
+    return f"{'−' if value < 0 else '+'}{abs(value):.{digits}f}{unit}"
+
+
 def score(header: Header, value: float) -> str:
     """Write an accuracy as `91.2 %`, or a fraction of the variance as `0.912`."""
     return f"{100 * value:.1f} %" if header.classes else f"{value + 0.0:.3f}"

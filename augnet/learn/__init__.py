@@ -14,12 +14,15 @@ Modules, in the order of the work:
     evaluate    the errors of a network on held-out samples
     reference   a network trained without transforms
     border      where samples of a class have become another
+    exchange    two classes that a flip exchanges
+    traces      noise that hides what a transform leaves behind
     edge        a range that grows while its edge costs less than a tolerance
     branch      training with one transform, and its range
     decide      the status, the range and its interval
     search      the reference, and a branch for each transform
     seeds       the results of several seeds, joined
-    compose     the final net
+    net         a net with an augmentation, and its training
+    final       how many transforms the final net draws per sample
     selective   the paper's selective layers instead
     learner     all of it, epoch by epoch, resumable
     result      what is returned
@@ -31,12 +34,13 @@ from typing import Any
 
 from augnet.learn.config import OPTIONS, LearnConfig, with_options
 from augnet.learn.learner import Learner
-from augnet.learn.result import Invariance, InvarianceResult, Status
+from augnet.learn.result import Gain, Invariance, InvarianceResult, Status
 from augnet.training import Row
 from augnet.transforms import TransformSpec
 
 __all__ = [
     "OPTIONS",
+    "Gain",
     "Invariance",
     "InvarianceResult",
     "LearnConfig",

@@ -15,7 +15,6 @@ from torch import Generator, Tensor, nn
 
 from augnet.learn.border import find_border
 from augnet.learn.config import LearnConfig
-from augnet.learn.confusion import confused_rows
 from augnet.learn.decide import (
     NO_TIME,
     Measured,
@@ -26,6 +25,7 @@ from augnet.learn.decide import (
 )
 from augnet.learn.edge import EdgeRule
 from augnet.learn.evaluate import Evaluator
+from augnet.learn.exchange import exchanges_classes
 from augnet.learn.inputs import LearnData
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
@@ -91,11 +91,16 @@ class Branch:
     def _without_training(self) -> Invariance | None:
         """Decide if the reference ignores the transform anyway; else start where it starts to err.
 
-        Errors of the reference prove nothing: the transformed samples may only be unfamiliar to it.
+        Errors of the reference prove nothing, unless two classes become each other: transformed
+        samples may only be unfamiliar to it.
         """
         network, held_out = self.reference.network, self.reference.held_out
-        if self.bernoulli:
-            found = decide_bernoulli(self._measured(network, held_out), self.config)
+        if isinstance(self.transform, Bernoulli):
+            measured = self._measured(network, held_out)
+            if exchanges_classes(self.reference, self.transform, self.config):
+                cost = measured.mean(measured.added(1.0, 1))
+                return Invariance(self.transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+            found = decide_bernoulli(measured, self.config)
             return found if found.kept else None
         some = self._measured(network, held_out[: self.config.measured_samples])
         fractions = [(index + 1) / STRENGTHS for index in range(STRENGTHS)]
@@ -158,8 +163,7 @@ class Branch:
         """Decide, or return None if the range should be trained further, unless it is `last`."""
         measured = self._measured(self.average.network, self.reference.held_out)
         if self.bernoulli:
-            confused = confused_rows(self.reference, self.transform, self.generator, self.config)
-            return decide_bernoulli(measured, self.config, confused)
+            return decide_bernoulli(measured, self.config)
         fraction, wobble = self.rule.settled()
         crossing = measure_crossing(measured, fraction, self.config)
         reached = fraction * max(1.0, crossing.factor)

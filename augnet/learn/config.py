@@ -55,6 +55,7 @@ class LearnConfig:
     seed: int = option(0, "One seed gives one result.")
     seeds: int = option(1, "Measure with this many seeds, and join the results.")
     copies: int = option(10, "Average the predictions of the net over this many views.")
+    lr: float = option(2e-3, "Learning rate; a tenth of it for a trunk that is trained already.")
     threads: int | None = option(
         None, "Threads of torch on the CPU. Default: fewer where the machine is busy."
     )
@@ -72,7 +73,6 @@ class LearnConfig:
 
     # Training
     batch_size: int = constant(64, "Samples of a batch.")
-    lr: float = constant(2e-3, "Learning rate of the reference and of branches.")
     weight_decay: float = constant(1e-3, "Weight decay of all training.")
     warm_up: int = constant(40, "Steps until the reference has this learning rate.")
     search_fraction: float = constant(0.7, "Fraction of all work; the net gets the rest.")
@@ -96,7 +96,7 @@ class LearnConfig:
     branch_average: float = constant(0.95, "Factor of the running average of its weights.")
     identity_fraction: float = constant(0.25, "Fraction of samples that stay untransformed.")
     trace_noise: float = constant(
-        0.2, "Noise that hides traces of a transform, in standard deviations of a channel."
+        0.4, "Noise that hides traces of a transform, in local standard deviations."
     )
     start: float = constant(0.05, "Fraction of the limit at which every range starts.")
     rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
@@ -116,12 +116,14 @@ class LearnConfig:
     min_crossing: float = constant(0.2, "Least fraction of a class that crosses a border.")
     border_distance: float = constant(0.2, "Distance to the other class left there, at most.")
 
+    # Flips that exchange two classes
+    min_exchanged: int = constant(3, "Samples of each class that become the other, at least.")
+    exchange_distance: float = constant(0.3, "Distance to outputs of the other class, at most.")
+
     # Decision
     value_factor: float = constant(3.0, "Tolerances of values are so many times as large.")
     relative_tolerance: float = constant(0.05, "Least tolerance, as a fraction of the error.")
     confidence: float = constant(1.645, "Standard errors that a cost may have at least.")
-    confused_confidence: float = constant(2.326, "The same for classes that are confused.")
-    min_confused: int = constant(3, "Samples of a class that are taken for another, at least.")
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.15, "Least range, of the strength that adds half the most error.")
@@ -140,15 +142,9 @@ class LearnConfig:
     max_half_width: float = constant(1.1, "The same of half of its logarithm.")
 
     # Net
-    net_steps: float = constant(1.0, "Steps of the net, as a fraction of the reference's.")
-    net_lr: float = constant(2e-3, "Peak learning rate of the net.")
-    factors: tuple[float, ...] = constant(
-        (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.0),
-        "Factors of ranges that are compared; Bernoulli transforms are used from 0.5.",
-    )
-    compared_copies: int = constant(3, "Copies while factors are compared.")
-    compared_samples: int = constant(512, "Held-out samples that compare factors, at most.")
-    net_tolerance: float = constant(0.01, "Error that all transforms together may add.")
+    net_steps: float = constant(3.0, "Steps of the net, as a multiple of the reference's.")
+    compared_fraction: float = constant(0.3, "Steps of a net that is compared, of the net's.")
+    max_draws: int = constant(3, "Transforms that are drawn per sample, at most.")
 
     # Selective layers
     reward: float = constant(0.5, "Nats per displacement; 1 is the distance between samples.")
@@ -171,8 +167,6 @@ class LearnConfig:
         for name in FRACTIONS:
             if getattr(self, name) > 1:
                 raise ValueError(f"{name} takes a fraction in (0, 1]; got {getattr(self, name)!r}")
-        if self.factors[:1] != (1.0,) or list(self.factors) != sorted(self.factors, reverse=True):
-            raise ValueError(f"factors takes falling numbers from 1.0; got {self.factors!r}")
 
     @property
     def epochs(self) -> int | None:

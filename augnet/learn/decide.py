@@ -62,37 +62,20 @@ class Measured:
         return max(self.tolerance, confidence * self.evaluator.deviation(added, self.rows))
 
 
-def decide_bernoulli(
-    measured: Measured, config: LearnConfig, confused: Tensor | None = None
-) -> Invariance:
+def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
     """Accept a transform if it adds no more error than the tolerance.
 
-    A network that learns contradictory labels may lose the samples at rest instead. `confused` says
-    which samples are of classes that the transform may exchange: they are tested by themselves too.
+    A network that learns contradictory labels may lose the samples at rest instead.
     """
     transform, limit = measured.transform, measured.transform.limit
-    moved, rest = measured.added(1.0, 1), measured.rest - measured.before
-    added = max(moved, rest, key=measured.mean)
+    added = max(measured.added(1.0, 1), measured.rest - measured.before, key=measured.mean)
     cost, allowed = measured.mean(added), measured.allowed(added, config.confidence)
-    if cost > allowed or _are_exchanged(measured, (moved + rest) / 2, confused, config):
+    if cost > allowed:
         return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
     error = measured.mean(measured.before)
     if cost + allowed > config.max_loss * (measured.evaluator.chance - error):
         return Invariance(transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW)
     return Invariance(transform, "reached_limit", limit, (limit, limit), cost=cost)
-
-
-def _are_exchanged(
-    measured: Measured, added: Tensor, confused: Tensor | None, config: LearnConfig
-) -> bool:
-    """Whether some classes alone add more error than the tolerance, and surely so."""
-    if confused is None or not confused.any():
-        return False
-    evaluator, rows = measured.evaluator, measured.rows[confused]
-    cost = evaluator.mean(added[confused], rows).item()
-    noise = evaluator.deviation(added[confused], rows)
-    share = (evaluator.weights[rows].sum() / evaluator.weights[measured.rows].sum()).item()
-    return share * cost > measured.tolerance and cost > config.confused_confidence * noise
 
 
 @dataclass(frozen=True)

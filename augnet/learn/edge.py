@@ -27,7 +27,6 @@ class EdgeRule:
     border: float = 1.0
     """The range does not go beyond it."""
     ranges: list[float] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
     excesses: list[float] = field(default_factory=list)
     """Costs in tolerances."""
     turns: int = 0
@@ -58,7 +57,6 @@ class EdgeRule:
             self.turns += len({excess > 1 for excess in self.excesses[-2:]}) - 1
         rate = self.growth if max(self.excesses) <= 1 else self.rate / (1 + DECAY * self.turns)
         step = rate * max(-1.0, min(1.0, 1 - self.excesses[-1]))
-        self.costs.append(cost)
         self.ranges.append(self._bounded(self.range * math.exp(step)))
 
     def restart(self, range: float) -> None:

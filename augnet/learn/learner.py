@@ -1,5 +1,6 @@
 """Run `learn` epoch by epoch: it can be watched, left, and resumed."""
 
+import copy
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -8,8 +9,8 @@ from typing import Any
 import torch
 from torch import Generator
 
-from augnet.learn.compose import Composition, NetTraining
 from augnet.learn.config import LearnConfig, configure, with_options
+from augnet.learn.final import FinalNet
 from augnet.learn.inputs import prepare_data, prepare_transforms, prepare_trunk
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance, InvarianceResult
@@ -51,11 +52,12 @@ class Learner:
             self.transforms = prepare_transforms(self.config.transforms, self.data.x, **shared)
         self.generator = Generator(device=self.data.x.device).manual_seed(seed)
         self.history: list[Row] = []
-        self.training: NetTraining | None = None
+        self.training: FinalNet | SelectiveLayers | None = None
         self.random = RandomState(self.data.x.device)
         with self.random:
             torch.manual_seed(seed)
             self.trunk = prepare_trunk(self.config.trunk, self.data)
+        self.initial = copy.deepcopy(self.trunk)
         reference = Reference(self.data, self.trunk, self.generator, self.config)
         self.search = Search(reference, self.transforms, self.config)
         self._given, self._groups = (x, y), groups
@@ -100,8 +102,9 @@ class Learner:
             list(self.history),
             score=score,
             chance=chance,
-            steps=self.search.steps + self.other_steps + self.training.loop.done,
+            steps=self.search.steps + self.other_steps + self.training.steps,
             warnings=(*self.search.warnings, *warnings_of(self.invariances)),
+            gain=self.training.gain if isinstance(self.training, FinalNet) else None,
         )
 
     def _rows(self) -> Iterator[Row]:
@@ -170,14 +173,14 @@ class Learner:
                 row = {"seed": self.config.seed} | row | {"done": done}
             yield row
 
-    def _build(self) -> NetTraining:
+    def _build(self) -> FinalNet | SelectiveLayers:
         reference = self.search.reference
         steps = max(1, int(self.config.net_steps * reference.planned + 1e-9))
-        self.trunk.load_state_dict(reference.network.state_dict())
-        rest = (self.invariances, self.trunk, self.generator, self.config, steps)
+        rest = (self.generator, self.config, steps)
         if self.layers:
-            return SelectiveLayers(self.data, self.layers, *rest)
-        return Composition(self.data, *rest)
+            self.trunk.load_state_dict(reference.network.state_dict())
+            return SelectiveLayers(self.data, self.layers, self.invariances, self.trunk, *rest)
+        return FinalNet(reference, self.invariances, self.initial, *rest)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes, as tensors and plain values."""

@@ -80,6 +80,42 @@ class Invariance:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """What transforms brought to a net, on held-out samples.
+
+    Nets were trained on the other samples, from the same weights and with the same steps. The best
+    of them was chosen on the held-out samples too, so that the difference is rather too large.
+    """
+
+    draws: int
+    """How many transforms the net draws per sample, beside flips; 0: it has no augmentation."""
+    score: float
+    """Accuracy, each class weighted the same, averaged over copies; of values the variance
+    explained."""
+    plain_score: float
+    """The same without any augmentation."""
+    difference: float
+    """The first less the second."""
+    interval: tuple[float, float]
+    """The difference with a confidence of 90 %."""
+    averaging: float
+    """By how much the score is above that of one view without augmentation."""
+    scores: tuple[float, ...]
+    """The scores with 0, 1, 2, ... draws."""
+
+    def __str__(self) -> str:
+        if not self.draws:
+            score = f"{self.plain_score:.3f} held-out"
+            return f"the net has no augmentation: none made it better ({score})"
+        low, high = map(_signed, self.interval)
+        return (
+            f"the net draws {self.draws} per sample: {self.score:.3f} held-out, without "
+            f"augmentation {self.plain_score:.3f} (difference {low} to {high}); "
+            f"averaging {_signed(self.averaging)}"
+        )
+
+
+@dataclass(frozen=True)
 class InvarianceResult:
     """One `Invariance` per transform, and a network that has these invariances built in."""
 
@@ -95,6 +131,8 @@ class InvarianceResult:
     """Training steps of all networks together."""
     warnings: tuple[str, ...] = ()
     """What limits the result, such as a budget that was too short."""
+    gain: Gain | None = None
+    """What transforms brought to the net; None if there were none to compare."""
 
     def __str__(self) -> str:
         lines = [f"warning: {text}" for text in self.warnings]
@@ -103,6 +141,8 @@ class InvarianceResult:
             name = "variance explained" if self.net.meaning == "values" else "accuracy"
             chance = "" if self.chance is None else f", chance {self.chance:.3f}"
             lines.append(f"held-out {name} {self.score:.3f}{chance}")
+        if self.gain is not None:
+            lines.append(str(self.gain))
         return "\n".join(lines)
 
     def __getitem__(self, name: str) -> Invariance:

@@ -9,9 +9,9 @@ from torch import Generator, Tensor, nn
 
 from augnet.layers import AugmentationLayer, AugmentationModule
 from augnet.layers.state import transform_states
-from augnet.learn.compose import NetTraining
 from augnet.learn.config import LearnConfig
 from augnet.learn.inputs import LearnData
+from augnet.learn.net import NetTraining
 from augnet.learn.result import Invariance
 from augnet.net import AugNet
 from augnet.regularizers import DataSpaceNorm

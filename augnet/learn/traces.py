@@ -1,33 +1,46 @@
 """Noise that hides the traces of a transform: soft edges, empty margins, gaps in a spectrum."""
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from augnet.transforms.noise import normal
 
 
 class TraceNoise:
-    """Noise with the mean power spectrum of some samples, times a factor; its own mean is 0.
+    """Noise as strong as a fraction of the data: at each frequency, and at each place of a view.
 
-    White noise would drown what is weak in the data, such as fast rhythms of EEG.
+    White noise would drown what is weak in the data, such as fast rhythms of EEG. And noise in
+    silence, or in an empty background, would be new to a network.
     """
 
     def __init__(self, x: Tensor, factor: float) -> None:
         self.dims = tuple(range(2, x.dim()))
+        self.scale = factor * x.std(0, keepdim=True)
         if self.dims:
             power = _power(x - x.mean(0), self.dims)
             power.flatten(2)[:, :, 0] = 0.0  # the mean of a sample
-            self.scale = factor * (power / x[0, 0].numel()).sqrt()
-        else:
-            self.scale = factor * x.std(0, keepdim=True)
+            others = power.mean(self.dims, keepdim=True).clamp(min=1e-12)
+            self.scale = factor * (power / others).sqrt()
+            self.window = max(3, max(x.shape[2:]) // 16 | 1)
 
-    def __call__(self, like: Tensor, generator: Generator) -> Tensor:
+    def __call__(self, view: Tensor, generator: Generator) -> Tensor:
         """Draw noise for each sample."""
-        white = normal(like, like.shape, generator)
+        noise = normal(view, view.shape, generator)
         if not self.dims:
-            return self.scale * white
-        spectrum = self.scale * torch.fft.rfftn(white, dim=self.dims)
-        return torch.fft.irfftn(spectrum, s=like.shape[2:], dim=self.dims)
+            return self.scale * noise
+        spectrum = self.scale * torch.fft.rfftn(noise, dim=self.dims)
+        noise = torch.fft.irfftn(spectrum, s=view.shape[2:], dim=self.dims)
+        return noise * self._deviation(view)
+
+    def _deviation(self, view: Tensor) -> Tensor:
+        """Return the standard deviation around each place."""
+        pool = F.avg_pool1d if view.dim() == 3 else F.avg_pool2d
+        mean, square = (
+            pool(each, self.window, 1, self.window // 2, count_include_pad=False)
+            for each in (view, view.square())
+        )
+        return (square - mean.square()).clamp(min=0).sqrt()
 
 
 def _power(x: Tensor, dims: tuple[int, ...]) -> Tensor:

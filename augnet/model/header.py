@@ -1,6 +1,6 @@
 """The header of a model file, in JSON: everything but the tensors."""
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -96,6 +96,18 @@ class InvarianceRecord(StrictModel):
         return replace(row, status="unclear", reason=reason)
 
 
+class GainRecord(StrictModel):
+    """One `Gain`, in JSON."""
+
+    draws: int
+    score: Finite
+    plain_score: Finite
+    difference: Finite
+    interval: tuple[Finite, Finite]
+    averaging: Finite
+    scores: tuple[Finite, ...]
+
+
 class Measurement(StrictModel):
     """How well the network predicted with which the invariances were measured."""
 
@@ -107,6 +119,8 @@ class Measurement(StrictModel):
     """Training steps of all networks together."""
     warnings: tuple[str, ...] = ()
     """What limits the result, such as a budget that was too short."""
+    gain: GainRecord | None = None
+    """What transforms brought to the net, on held-out samples."""
 
     @classmethod
     def of(cls, result: InvarianceResult) -> "Measurement":
@@ -116,6 +130,7 @@ class Measurement(StrictModel):
             chance=result.chance,
             steps=result.steps,
             warnings=result.warnings,
+            gain=None if result.gain is None else GainRecord(**asdict(result.gain)),
         )
 
 

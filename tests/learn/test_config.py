@@ -65,7 +65,6 @@ def test_constants_are_changed_by_a_config():
         ({"tolerance": "low"}, "tolerance takes a positive number; got 'low'"),
         ({"tolerance": 0.0}, "tolerance takes a positive number; got 0.0"),
         ({"start": 1.5}, r"start takes a fraction in \(0, 1\]; got 1.5"),
-        ({"factors": (0.5, 1.0)}, "factors takes falling numbers from 1.0"),
         ({"budget": "soon"}, "budget takes a whole number of epochs"),
     ],
 )

@@ -59,7 +59,7 @@ def test_what_cannot_be_resolved_is_allowed():
         strict.update(0.02)
         lenient.update(0.02, allowed=0.03)
     assert strict.range < 0.05 < lenient.range
-    assert lenient.costs == strict.costs
+    assert lenient.means == strict.means
 
 
 def test_each_turn_slows_a_range_down():
@@ -76,7 +76,7 @@ def test_the_cost_is_the_largest_running_mean():
     edge.update(0.0, 0.004)
     edge.update(0.02, 0.0)
     assert edge.means == pytest.approx([0.01, 0.002])
-    assert edge.costs == pytest.approx([0.004, 0.01])
+    assert edge.excesses == pytest.approx([0.004 / edge.tolerance, 0.01 / edge.tolerance])
 
 
 def test_a_larger_tolerance_never_gives_a_smaller_range():

@@ -38,10 +38,11 @@ def test_a_bernoulli_transform_that_preserves_the_label_is_kept(result):
 
 def test_rows_come_in_the_order_given_and_print(result):
     assert [row.transform.name for row in result.invariances] == ["amplitude_scale", "sign_flip"]
-    first, second, last = str(result).splitlines()
+    first, second, third, last = str(result).splitlines()
     assert first.startswith("amplitude_scale: bounded, up or down 1.")
     assert second == "sign_flip: reached limit, with probability 0.50, error +0.000"
-    assert last == "held-out accuracy 1.000, chance 0.500"
+    assert third == "held-out accuracy 1.000, chance 0.500"
+    assert last == str(result.gain)
     assert result["sign-flip"] is result["sign_flip"]
 
 
@@ -67,19 +68,19 @@ def test_the_history_has_epochs_and_a_row_for_each_transform(result):
     assert [row["epoch"] for row in history] == list(range(1, len(history) + 1))
     by_phase = {
         phase: [row for row in history if row["phase"] == phase]
-        for phase in ("reference", "transforms", "net")
+        for phase in ("reference", "transforms", "compared", "net")
     }
     assert sum(map(len, by_phase.values())) == len(history)
-    assert all(set(row) == {"phase", "epoch", "loss", "done", "transforms"} for row in history)
+    keys = {"phase", "epoch", "loss", "done", "transforms"}
+    assert all(set(row) - {"draws"} == keys for row in history)
     assert not any(row["transforms"] for row in by_phase["reference"])
     answers = [row["transforms"] for row in by_phase["transforms"]]
     assert answers == [
         [{"name": row.transform.name, "strength": row.strength, "status": row.status}]
         for row in result.invariances
     ]
-    last = history[-1]["transforms"]
-    assert [each["name"] for each in last] == ["amplitude_scale", "sign_flip"]
-    assert set(last[0]) == {"name", "factor"}
+    assert {row["draws"] for row in by_phase["compared"]} >= {0, 1, 2}
+    assert {row["draws"] for row in by_phase["net"]} == {result.gain.draws}
 
 
 def test_a_bernoulli_transform_that_decides_the_class_is_not_invariant():

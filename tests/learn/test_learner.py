@@ -70,7 +70,8 @@ def test_rows_count_epochs_and_the_work_that_is_done():
     done = [row["done"] for row in rows]
     assert done == sorted(done)
     assert done[-1] == 1
-    assert list(dict.fromkeys(row["phase"] for row in rows)) == ["reference", "transforms", "net"]
+    phases = list(dict.fromkeys(row["phase"] for row in rows))
+    assert phases == ["reference", "transforms", "compared", "net"]
 
 
 def test_threads_are_used_in_all_phases():

@@ -59,9 +59,11 @@ def show(header: Header) -> None:
     if unclear:
         console.print(_unclear(unclear))
     if rows:
-        _say(wording.headline(rows, bool(header.layers)))
+        _say(wording.headline(rows, bool(header.layers or header.measurement.gain)))
     if measured := wording.measured(header):
         _say(measured)
+    if gain := wording.gain(header):
+        _say(gain)
     evaluation = header.evaluation
     if evaluation:
         name = "accuracy" if header.classes else "variance explained"

@@ -1,0 +1,198 @@
+"""The final net: compare how many transforms are drawn per sample, then train on all samples."""
+
+import copy
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augnet.layers import identity
+from augnet.learn.config import LearnConfig
+from augnet.learn.evaluate import CHUNK, Evaluator
+from augnet.learn.net import DrawnTraining, build_augment, draws_differ
+from augnet.learn.reference import Reference
+from augnet.learn.result import Gain, Invariance
+from augnet.net import AugNet
+from augnet.training import Row
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A net that was trained on the fitted samples, on the held-out samples."""
+
+    losses: Tensor
+    """What its score lacks, per sample: an error, or a part of the variance."""
+    plain: Tensor
+    """The same without augmentation, for one view."""
+    distance: float
+    """How far its probabilities, or values, are from the truth: by this nets are compared."""
+
+
+class FinalNet:
+    """Train nets that draw 0, 1, 2 or 3 transforms per sample, then the best one on all samples.
+
+    All start from the same weights, and those that are compared take the same steps. Three are
+    tried if two are better than one. A net that draws none is plain training, so that transforms
+    are used only if they make the net better.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        rows: Sequence[Invariance],
+        trunk: nn.Module,
+        generator: Generator,
+        config: LearnConfig,
+        steps: int,
+    ) -> None:
+        self.data, self.evaluator = reference.data, reference.evaluator
+        self.held_out = reference.held_out
+        self.kept = [row for row in rows if row.kept]
+        self.trunk, self.generator, self.config, self.planned = trunk, generator, config, steps
+        self.compared: list[Compared] = []
+        self.choice = None if self.kept else 0
+        several = draws_differ(self.data, self.kept)
+        self.max_draws = config.max_draws if several else 1
+        self.steps_before = 0
+        self.training = self._begin()
+
+    @property
+    def net(self) -> AugNet:
+        """The net that is being trained; the final one at the end."""
+        return self.training.net
+
+    @property
+    def steps(self) -> int:
+        """The steps that were taken, those of compared nets included."""
+        return self.steps_before + self.training.steps
+
+    @property
+    def gain(self) -> Gain | None:
+        """What the transforms brought; None if there were none to compare."""
+        if not self.compared or self.choice is None:
+            return None
+        plain, best = self.compared[0], self.compared[self.choice]
+        mean = self._mean
+        difference = mean(plain.losses - best.losses)
+        half = 1.645 * self.evaluator.deviation(plain.losses - best.losses, self.held_out)
+        return Gain(
+            draws=self.choice,
+            score=1 - mean(best.losses),
+            plain_score=1 - mean(plain.losses),
+            difference=difference,
+            interval=(difference - half, difference + half) if self.choice else (0.0, 0.0),
+            averaging=mean(best.plain - best.losses),
+            scores=tuple(1 - mean(each.losses) for each in self.compared),
+        )
+
+    def fit(self, first_epoch: int, seconds: float | None = None) -> Iterator[Row]:
+        """Train from the current state; yield one row per epoch, counted from `first_epoch`."""
+        end = None if seconds is None else time.monotonic() + seconds
+        epoch = first_epoch
+        while True:
+            left = None if end is None else (end - time.monotonic()) * self._part()
+            for row in self.training.fit(epoch, left):
+                epoch = row["epoch"] + 1
+                last = self.choice is not None and row["done"] >= 1
+                phase = "net" if self.choice is not None else "compared"
+                yield row | {"phase": phase, "draws": self._draws, "done": self._done(last)}
+            if self.choice is not None:
+                return
+            self._compare()
+
+    @property
+    def _draws(self) -> int:
+        """How many transforms the current net draws per sample."""
+        return len(self.compared) if self.choice is None else self.choice
+
+    def _part(self) -> float:
+        """Return the part of the work left that the current training is."""
+        if self.choice is not None:
+            return 1.0
+        left = self.max_draws + 1 - len(self.compared)
+        one = self.config.compared_fraction
+        return one / (left * one + 1)
+
+    def _done(self, last: bool) -> float:
+        """Return the part of all work of `learn` that is done."""
+        if last:
+            return 1.0
+        one, begin = self.config.compared_fraction, self.config.search_fraction
+        total = (self.max_draws + 1) * one + 1 if self.kept else 1.0
+        before = total - 1 if self.choice is not None else one * len(self.compared)
+        now = self.training.loop.progress * (1.0 if self.choice is not None else one)
+        return begin + (1 - begin) * min(0.999, (before + now) / total)
+
+    def _begin(self) -> DrawnTraining:
+        """Prepare the training of the next net."""
+        final = self.choice is not None
+        augment = build_augment(self.data, self.kept, self._draws)
+        copies = 1 if augment is identity else self.config.copies
+        net = AugNet(augment, copy.deepcopy(self.trunk), self.data.aggregate, copies=copies)
+        steps = (
+            self.planned if final else max(1, round(self.config.compared_fraction * self.planned))
+        )
+        rows = torch.arange(len(self.data.x)) if final else self.data.fitted
+        return DrawnTraining(self.data, net, self.generator, self.config, steps, rows)
+
+    def _compare(self) -> None:
+        """Measure the net that was trained, and choose how many transforms are drawn, if known."""
+        self.compared.append(self._measure(self.net))
+        self.steps_before += self.training.steps
+        distances = [each.distance for each in self.compared]
+        best = distances.index(min(distances))
+        last = len(distances) > self.max_draws
+        if last or (len(distances) > 2 and best < len(distances) - 1):
+            self.choice = best
+        self.training = self._begin()
+
+    def _mean(self, losses: Tensor) -> float:
+        return self.evaluator.mean(losses, self.held_out).item()
+
+    @torch.no_grad()
+    def _measure(self, net: AugNet) -> Compared:
+        net.eval()
+        x = self.data.x[self.held_out]
+        output = torch.cat([net(chunk, self.generator) for chunk in x.split(CHUNK)])
+        plain = self.evaluator.outputs(net.trunk, x)
+        target = self.data.y[self.held_out]
+        return Compared(
+            _losses(self.evaluator, output, target),
+            _losses(self.evaluator, plain, target),
+            self._mean(_distances(self.evaluator, output, target)),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that changes in training, except the generator."""
+        return {
+            "compared": [[each.losses, each.plain, each.distance] for each in self.compared],
+            "choice": self.choice,
+            "steps": self.steps_before,
+            "training": self.training.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where another one with the same arguments was left."""
+        self.compared = [Compared(*each) for each in state["compared"]]
+        self.choice, self.steps_before = state["choice"], state["steps"]
+        self.training = self._begin()
+        self.training.load_state_dict(state["training"])
+
+
+def _losses(evaluator: Evaluator, output: Tensor, target: Tensor) -> Tensor:
+    """Return what the score lacks, per sample: 1 for a wrong class, a part of the variance."""
+    if evaluator.data.classes:
+        return (output.argmax(1) != target).to(output.dtype)
+    variance = target.var(0, correction=0).clamp(min=1e-12)
+    return ((output - target).square() / variance).reshape(len(target), -1).mean(1)
+
+
+def _distances(evaluator: Evaluator, output: Tensor, target: Tensor) -> Tensor:
+    """Return the squared distance of the probabilities from the class (Brier), or of values."""
+    if not evaluator.data.classes:
+        return _losses(evaluator, output, target)
+    truth = nn.functional.one_hot(target, output.shape[1])
+    return (output.softmax(1) - truth).square().sum(1)

@@ -1,0 +1,275 @@
+"""Is the net of `learn` better than others with the same trunk and steps? results/value.*.
+
+    python benchmarks/value.py --seeds 5 [--only mnist cifar-10] [--methods none learn]
+    python benchmarks/value.py --report
+
+Every method trains the default trunk with the recipe of `learn` for the same number of steps. Test
+samples are those of other drawers, speakers, subjects or slides where there are groups. Missing
+data is skipped, with the reason. Resumable, as benchmarks/recovery.py is.
+"""
+
+import argparse
+import math
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import recovery_real_data as real
+import torch
+import value_data as data
+from recovery_cells import RESULTS, Cell, CellFile, Key, refuse_mixed
+from torch import Generator, Tensor, nn
+
+from augnet import AugNet, identity, learn
+from augnet.layers import Policy, Step
+from augnet.layers.published import crop_flip, randaugment, trivialaugment
+from augnet.learn import LearnConfig, inputs
+from augnet.learn.net import DrawnTraining
+from augnet.learn.reference import Reference
+from augnet.net import Augment
+from augnet.transforms import build_transforms
+
+FILE = CellFile("value", ("data", "method", "seed"))
+CONFIG = LearnConfig()
+
+
+class Counter:
+    """Count the samples that pass through a trunk and all its copies."""
+
+    def __init__(self) -> None:
+        self.trained = self.evaluated = 0
+
+    def __call__(self, module: nn.Module, given: tuple[Tensor, ...]) -> None:
+        """Count one call of the trunk."""
+        if module.training:
+            self.trained += len(given[0])
+        else:
+            self.evaluated += len(given[0])
+
+    def __deepcopy__(self, memo: object) -> "Counter":
+        return self
+
+
+def counted(train: real.RealData, seed: int) -> tuple[nn.Module, Counter]:
+    """Build the default trunk, with a counter."""
+    torch.manual_seed(seed)
+    prepared = inputs.prepare_data(train.x, train.y, Generator().manual_seed(seed))
+    trunk = inputs.prepare_trunk("small", prepared)
+    counter = Counter()
+    trunk.register_forward_pre_hook(counter)
+    return trunk, counter
+
+
+def by_learn(train: real.RealData, known: dict[str, Any], seed: int) -> tuple[AugNet, Cell]:
+    """Return the net of `learn`, with all its defaults and all transforms that fit."""
+    trunk, counter = counted(train, seed)
+    groups = {} if train.groups is None else {"groups": train.groups}
+    result = learn(train.x, train.y, trunk=trunk, seed=seed, **groups, **known)
+    gain = result.gain
+    return result.net, {
+        "passes": counter.trained,
+        "evaluated": counter.evaluated,
+        "kept": [row.transform.name for row in result.invariances if row.kept],
+        "draws": None if gain is None else gain.draws,
+        "held-out scores": [] if gain is None else list(gain.scores),
+    }
+
+
+def trained_with(train: real.RealData, augment: Augment, seed: int) -> tuple[AugNet, Cell]:
+    """Train with an augmentation that is active in training only."""
+    trunk, counter = counted(train, seed)
+    generator = Generator().manual_seed(seed)
+    prepared = inputs.prepare_data(train.x, train.y, generator, CONFIG, train.groups)
+    planned = Reference(prepared, trunk, generator, CONFIG).planned
+    steps = max(1, int(CONFIG.net_steps * planned + 1e-9))
+    net = AugNet(augment, trunk, prepared.aggregate, copies=1)
+    every = torch.arange(len(prepared.x))
+    for _ in DrawnTraining(prepared, net, generator, CONFIG, steps, every).fit(1):
+        pass
+    return net.eval(), {"passes": counter.trained, "evaluated": 0}
+
+
+def by_hand(name: str, shape: Sequence[int]) -> Policy | None:
+    """Return what people use: padded crops, and flips where objects have no side."""
+    if len(shape) == 3:
+        flips = name in ("cifar-10", "fashion-mnist", "blood-cells")
+        crop = crop_flip(padding=max(1, shape[1] // 8), side=shape[1])
+        return crop if flips else Policy([crop.subpolicies[0][:2]])
+    return None
+
+
+def usual_for_signals(known: dict[str, Any]) -> Policy:
+    """Return one of the augmentations of braindecode per sample, at the defaults of braindecode."""
+    rate = known["sfreq"]
+    table: list[dict[str, Any]] = [
+        {"name": "time_reverse"}, {"name": "sign_flip"}, {"name": "ft_surrogate"},
+        {"name": "gaussian_noise", "limit": 0.1}, {"name": "channel_dropout", "limit": 0.2},
+        {"name": "channel_shuffle", "limit": 0.2}, {"name": "time_mask", "limit": 100.0},
+        {"name": "frequency_shift", "limit": 2.0, "sfreq": rate},
+        {"name": "bandstop", "limit": 1.0, "sfreq": rate},
+    ]  # fmt: skip
+    steps = [Step(each) for each in build_transforms(table)]
+    return Policy([[step] for step in [*steps, replace(steps[0], magnitude=0.0)]])
+
+
+def accepted(policy: Policy, x: Tensor) -> Policy:
+    """Leave out the transforms that do not fit: saturation of gray images, channels of one."""
+
+    def fits(steps: Sequence[Step]) -> bool:
+        try:
+            for step in steps:
+                step.transform.check(x)
+        except (ValueError, TypeError):
+            return False
+        return True
+
+    return Policy([steps for steps in policy.subpolicies if fits(steps)], policy.rounds)
+
+
+def policies(name: str, train: real.RealData) -> dict[str, Augment]:
+    """Return the augmentations that are compared."""
+    shape = train.x.shape[1:]
+    some: dict[str, Augment] = {"none": identity}
+    hand = by_hand(name, shape)
+    if hand is not None:
+        some |= {
+            "by hand": hand,
+            "randaugment": accepted(randaugment(rounds=2, level=9), train.x[:2]),
+            "trivialaugment": accepted(trivialaugment(), train.x[:2]),
+        }
+    if len(shape) == 2:
+        some["braindecode"] = accepted(usual_for_signals(train.known), train.x[:2])
+    return some
+
+
+METHODS = ("none", "by hand", "randaugment", "trivialaugment", "braindecode", "learn")
+
+
+@torch.no_grad()
+def accuracy(net: AugNet, test: real.RealData, seed: int) -> float:
+    """Return the mean accuracy over classes."""
+    generator = Generator().manual_seed(seed)
+    output = torch.cat([net(chunk, generator) for chunk in test.x.split(500)])
+    right = (output.argmax(1) == test.y).double()
+    return float(torch.stack([right[test.y == each].mean() for each in test.y.unique()]).mean())
+
+
+def run(key: Key) -> Cell:
+    """Train and test one method on one data set with one seed."""
+    name, method, seed = key
+    train, test = data.DATA[name](real.SHARED, seed)
+    if method == "learn":
+        net, more = by_learn(train, train.known, seed)
+    else:
+        net, more = trained_with(train, policies(name, train)[method], seed)
+    plain = AugNet(identity, net.trunk, copies=1).eval()
+    return more | {
+        "samples": len(train.x),
+        "test samples": len(test.x),
+        "score": accuracy(net, test, seed),
+        "score of one view": accuracy(plain, test, seed),
+        "rows": [],
+    }
+
+
+def keys(options: argparse.Namespace) -> list[Key]:
+    """List the cells whose data is there and whose method fits it."""
+    found = []
+    for name in options.only:
+        try:
+            train, _ = data.DATA[name](real.SHARED, 0)
+        except FileNotFoundError as error:
+            print(f"{name} is skipped: {error}")
+            continue
+        fitting = [*policies(name, train), "learn"]
+        found += [(name, method) for method in options.methods if method in fitting]
+    return [(*pair, seed) for seed in range(options.seeds) for pair in found]
+
+
+def mean_and_half(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean of paired differences and half of its 90 % interval (Student)."""
+    count = len(values)
+    mean = sum(values) / count
+    if count < 2:
+        return mean, math.nan
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
+    student = {2: 6.314, 3: 2.920, 4: 2.353, 5: 2.132}.get(count, 1.9)
+    return mean, student * deviation / math.sqrt(count)
+
+
+def table(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return for each data set the scores of each method, and how learn differs from each."""
+    by: dict[str, dict[str, dict[int, Cell]]] = defaultdict(lambda: defaultdict(dict))
+    for cell in cells:
+        by[cell["data"]][cell["method"]][cell["seed"]] = cell
+    return {name: rows_of(methods) for name, methods in by.items()}
+
+
+def rows_of(methods: dict[str, dict[int, Cell]]) -> dict[str, Any]:
+    """Return the rows of one data set, in the order of METHODS."""
+    ours, plain = methods.get("learn", {}), methods.get("none", {})
+    rows: dict[str, Any] = {}
+    for method in METHODS:
+        mine = methods.get(method, {})
+        if not mine:
+            continue
+        scores = [cell["score"] for cell in mine.values()]
+        row: dict[str, Any] = {"score": sum(scores) / len(scores), "seeds": len(scores)}
+        row["seconds"] = sum(cell["seconds"] for cell in mine.values()) / len(mine)
+        both = sorted(set(mine) & set(ours))
+        if method != "learn" and both:
+            differences = [ours[seed]["score"] - mine[seed]["score"] for seed in both]
+            row["learn less this"], row["half of the interval"] = mean_and_half(differences)
+        both = sorted(set(mine) & set(plain))
+        if both:
+            passes = [mine[seed]["passes"] / plain[seed]["passes"] for seed in both]
+            row["passes of plain trainings"] = sum(passes) / len(passes)
+        rows[method] = row
+    return rows
+
+
+def report(cells: list[Cell]) -> None:
+    """Print the table and write the document."""
+    found = table(cells)
+    print(f"{'accuracy in %':16}" + "".join(f"{method:>16}" for method in METHODS))
+    for name, rows in found.items():
+        scores = [f"{100 * rows[m]['score']:.1f}" if m in rows else "–" for m in METHODS]
+        print(f"{name:16}" + "".join(f"{each:>16}" for each in scores))
+    for name, rows in found.items():
+        for method, row in rows.items():
+            if "learn less this" in row:
+                mean, half = 100 * row["learn less this"], 100 * row["half of the interval"]
+                print(f"{name:16} learn less {method:16} {mean:+.1f} ± {half:.1f} points")
+    seeds = 1 + max((cell["seed"] for cell in cells), default=-1)
+    names = " ".join(found)
+    FILE.write(f"value.py --only {names} --seeds {seeds}", {"table": found}, cells)
+    print(f"wrote {RESULTS / 'value.json'}")
+
+
+def main() -> None:
+    """Run what is missing, then report."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seeds", type=int, default=5)
+    options.add_argument("--only", nargs="+", choices=data.DATA, default=list(data.DATA))
+    options.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    options.add_argument("--shared", type=Path, default=real.SHARED.parent)
+    options.add_argument("--processes", type=int, default=os.cpu_count())
+    options.add_argument("--restart", action="store_true", help="remove existing cells")
+    options.add_argument("--report", action="store_true", help="run nothing, rebuild the tables")
+    options.add_argument("--mix-commits", action="store_true", help="allow cells of other commits")
+    options = options.parse_args()
+    os.environ["AUGNET_SHARED"] = str(options.shared.resolve())
+    if options.restart:
+        FILE.restart()
+    if not options.report:
+        FILE.run_missing(run, keys(options), options.processes, options.mix_commits)
+    cells = FILE.read()
+    refuse_mixed(cells, options.mix_commits)
+    report(cells)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""The final net draws as many transforms per sample as make it better, and says what they bring."""
+
+import pytest
+import torch
+from learn_tasks import generator, kept, levels
+from torch import nn
+
+from augnet import AugNet, identity
+from augnet.learn import Gain, LearnConfig, learn
+from augnet.learn.final import Compared, FinalNet
+from augnet.learn.inputs import prepare_data
+from augnet.learn.reference import Reference
+from augnet.learn.result import Invariance
+from augnet.transforms import build_transforms
+
+CONFIG = LearnConfig(copies=2)
+SIZE = 200
+
+
+def final(rows=None, steps=20, values=False, config=CONFIG):
+    x, y = levels(SIZE)
+    y = x.mean(1) if values else y
+    data = prepare_data(x, y, generator())
+    torch.manual_seed(0)
+    trunk = nn.Linear(4, data.outputs)
+    reference = Reference(data, trunk, generator(), config)
+    rows = kept("sign_flip", "gaussian_noise", "amplitude_scale") if rows is None else rows
+    return FinalNet(reference, rows, trunk, generator(), config, steps)
+
+
+def compared(distance, wrong=0):
+    losses = torch.zeros(SIZE // 2)
+    losses[:wrong] = 1
+    return Compared(losses, losses, distance)
+
+
+@pytest.mark.parametrize(
+    ("distances", "choice"),
+    [
+        ([0.1, 0.2, 0.3], 0),
+        ([0.3, 0.1, 0.2], 1),
+        ([0.3, 0.2, 0.1, 0.2], 2),
+        ([0.4, 0.3, 0.2, 0.1], 3),
+        ([0.1, 0.1, 0.1], 0),
+    ],
+)
+def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, choice):
+    some = final()
+    measured = iter(distances)
+    monkeypatch.setattr(some, "_measure", lambda net: compared(next(measured)))
+    rows = list(some.fit(1))
+    assert some.choice == choice
+    assert not list(measured)  # three draws are only tried if two are better than one
+    assert next(row["draws"] for row in rows if row["phase"] == "net") == choice
+    assert (some.net.augment is identity) == (choice == 0)
+    assert some.net.copies == (2 if choice else 1)
+    assert len(some.gain.scores) == len(distances)
+
+
+def test_compared_nets_see_fitted_samples_only_and_the_last_one_all(monkeypatch):
+    some = final()
+    others, trained = some.data.x[some.data.held_out], {"compared": [], "net": []}
+    forward = AugNet.forward
+
+    def watched(self, given, generator):
+        if self.training:
+            phase = "net" if some.choice is not None else "compared"
+            trained[phase].append(bool((given[:, None] == others).all(-1).any()))
+        return forward(self, given, generator)
+
+    monkeypatch.setattr(AugNet, "forward", watched)
+    list(some.fit(1))
+    assert trained["compared"]
+    assert not any(trained["compared"])
+    assert sum(trained["net"]) > 10
+
+
+def test_all_nets_start_from_the_same_weights():
+    some = final()
+    first = some.net.trunk.weight.clone()
+    list(some.fit(1))
+    assert not some.net.trunk.weight.equal(first)
+    assert some._begin().net.trunk.weight.equal(first)
+
+
+def test_the_gain_is_that_of_the_same_steps_without_augmentation():
+    some = final()
+    some.compared = [compared(0.3, wrong=20), compared(0.2, wrong=10), compared(0.25, wrong=12)]
+    some.choice = 1
+    gain = some.gain
+    assert (gain.draws, len(gain.scores)) == (1, 3)
+    assert gain.difference == pytest.approx(gain.score - gain.plain_score)
+    assert 0.05 < gain.difference < 0.2
+    assert gain.interval[0] < gain.difference < gain.interval[1]
+    assert gain.interval[0] > 0
+    some.choice = 0
+    assert (some.gain.difference, some.gain.interval) == (0, (0, 0))
+
+
+def test_rows_that_are_not_kept_are_not_in_the_net():
+    noise, flip = build_transforms(["gaussian_noise", "sign_flip"])
+    rows = [
+        Invariance(noise, "unclear", 0.0, (0.0, 0.0), reason="no time was left"),
+        Invariance(flip, "not_invariant", 0.0, (0.0, 0.0)),
+    ]
+    some = final(rows)
+    assert list(some.fit(1))[-1]["done"] == 1
+    assert some.net.augment is identity
+    assert some.gain is None
+
+
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("left", [1, 4, 9])
+def test_it_is_resumed_to_the_same_end(left, values):
+    whole, first, second = (final(values=values) for _ in range(3))
+    rows = list(whole.fit(1))
+    for row in first.fit(1):
+        if row["epoch"] == left:
+            break
+    second.load_state_dict(first.state_dict())
+    second.generator.set_state(first.generator.get_state())
+    assert list(second.fit(left + 1)) == rows[left:]
+    assert [row["epoch"] for row in rows] == list(range(1, len(rows) + 1))
+    assert second.gain == whole.gain
+    assert second.net.trunk.weight.equal(whole.net.trunk.weight)
+    assert second.steps == whole.steps
+
+
+def test_progress_rises_to_one():
+    done = [row["done"] for row in final().fit(1)]
+    assert done == sorted(done)
+    assert done[-1] == 1
+    assert max(done[:-1]) < 1
+
+
+def test_the_time_is_divided_between_the_nets(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    some = final(steps=1000)
+    original = some.data.loss
+
+    def slow(*given):
+        now[0] += 1.0
+        return original(*given)
+
+    monkeypatch.setattr(type(some.data), "loss", lambda self, *given: slow(*given))
+    list(some.fit(1, 100.0))
+    assert now[0] <= 201.0
+    assert some.steps == 100
+    assert 30 <= some.training.loop.done <= 75
+
+
+def test_what_it_brought_is_part_of_the_result():
+    x, y = levels(200)
+    result = learn(x, y, ["sign_flip", "gaussian_noise"], trunk="mlp", budget=40)
+    assert isinstance(result.gain, Gain)
+    assert str(result.gain) in str(result)
+    assert result.gain.scores[0] == pytest.approx(result.gain.plain_score)
+
+
+def test_the_words_say_whether_anything_helped():
+    gain = Gain(2, 0.95, 0.93, 0.02, (0.005, 0.035), 0.004, (0.93, 0.94, 0.95))
+    assert str(gain) == (
+        "the net draws 2 per sample: 0.950 held-out, without augmentation 0.930 "
+        "(difference +0.005 to +0.035); averaging +0.004"
+    )
+    none = Gain(0, 0.93, 0.93, 0.0, (0.0, 0.0), 0.0, (0.93, 0.9))
+    assert str(none) == "the net has no augmentation: none made it better (0.930 held-out)"

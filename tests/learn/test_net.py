@@ -1,0 +1,60 @@
+"""An augmentation draws kept transforms per sample, at the ranges that were found."""
+
+import pytest
+import torch
+from learn_tasks import generator, kept, levels
+
+from augnet import identity
+from augnet.learn import Learner
+from augnet.learn.inputs import prepare_data
+from augnet.learn.net import build_augment, draws_differ
+
+
+def images():
+    x = torch.rand(40, 3, 8, 8, generator=generator())
+    return prepare_data(x, torch.arange(40) % 2, generator())
+
+
+def names(augment):
+    return [[each.name for each in layer.transforms] for layer in augment]
+
+
+def test_each_layer_holds_all_but_flips_at_the_ranges_that_were_found():
+    rows = kept("rotate", "horizontal_flip", "gray", "scale", fraction=0.5)
+    augment = build_augment(images(), rows, 2)
+    assert names(augment) == [["horizontal_flip"], *2 * [["rotate", "gray", "scale"]]]
+    assert augment[1].magnitudes.tolist() == pytest.approx([0.5, 1.0, 0.5])
+    assert all(layer.mixing == "drawn" for layer in augment)
+    assert not any(each.requires_grad for each in augment.parameters())
+
+
+def test_one_transform_per_layer_and_sample():
+    data = images()
+    x = torch.full((60, 3, 8, 8), 0.5)
+    augment = build_augment(data, kept("brightness", "gaussian_noise"), 1).train()
+    spread = augment(x, generator()).std((1, 2, 3))
+    assert 15 < (spread < 1e-6).sum() < 45  # brightness alone leaves a flat image flat
+    twice = build_augment(data, kept("brightness", "gaussian_noise"), 2).train()
+    assert (twice(x, generator()).std((1, 2, 3)) < 1e-6).sum() < (spread < 1e-6).sum()
+
+
+def test_no_draws_or_nothing_kept_is_the_identity():
+    assert build_augment(images(), kept("rotate"), 0) is identity
+    assert build_augment(images(), [], 2) is identity
+
+
+def test_flips_alone_do_not_need_a_second_draw():
+    assert not draws_differ(images(), kept("horizontal_flip", "vertical_flip"))
+    assert draws_differ(images(), kept("horizontal_flip", "rotate"))
+    assert len(build_augment(images(), kept("horizontal_flip", "vertical_flip"), 1)) == 2
+
+
+@pytest.mark.parametrize("layers", [None, [["sign_flip"]]])
+def test_the_net_is_trained_for_as_long_as_was_planned(layers):
+    learner = Learner(*levels(), "sign_flip", layers=layers, budget=30)
+    rows = list(learner)
+    training = learner.training if layers else learner.training.training
+    assert training.loop.done == training.loop.steps == round(learner.config.net_steps * 30)
+    rate = training.optimizer.param_groups[0]["lr"]
+    assert rate < 0.1 * learner.config.lr  # and not on its way up again
+    assert rows[-1]["done"] == 1
