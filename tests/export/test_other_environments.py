@@ -1,0 +1,67 @@
+"""Snippets for libraries that cannot be installed with augnet run in environments of their own.
+
+AUGNET_TORCHVISION_PYTHON and AUGNET_ALBUMENTATIONS_PYTHON name the interpreters:
+
+    python -m venv tv && tv/bin/pip install torch torchvision numpy
+    AUGNET_TORCHVISION_PYTHON=tv/bin/python pytest -m slow tests/export
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from export_cases import LAYERS, alike, alone, known, smooth
+
+from augnet import identity
+from augnet.export import export
+
+CASES = [
+    (library, name)
+    for library in ("torchvision", "albumentations")
+    for name in (*known(library), *LAYERS, "identity")
+]
+pytestmark = pytest.mark.slow
+
+
+def augmentation(name):
+    """Return the augmentation of a case."""
+    if name == "identity":
+        return identity
+    return LAYERS[name] if name in LAYERS else alone(name)
+
+
+@pytest.fixture(scope="session")
+def theirs(tmp_path_factory):
+    """Run all snippets of a library in its environment, once."""
+    directories = {}
+
+    def views(library, name):
+        python = os.environ.get(f"AUGNET_{library.upper()}_PYTHON")
+        if not python:
+            pytest.skip(f"AUGNET_{library.upper()}_PYTHON names no environment")
+        if library not in directories:
+            directories[library] = directory = tmp_path_factory.mktemp(library)
+            np.save(directory / "x.npy", smooth().numpy())
+            for of, case in CASES:
+                if of == library:
+                    text = export(augmentation(case), library).text
+                    (directory / f"{case}.py").write_text(text, encoding="utf-8")
+            script = Path(__file__).parent / "run_snippets.py"
+            subprocess.run([python, script, directory], check=True)
+        return torch.from_numpy(np.load(directories[library] / f"{name}.npy"))
+
+    return views
+
+
+@pytest.mark.parametrize(("library", "name"), CASES)
+def test_snippets_give_the_same_views(library, name, theirs):
+    x = smooth()
+    views = theirs(library, name)
+    assert (views.dtype, views.shape[1:]) == (x.dtype, x.shape)
+    if name == "identity":
+        assert views.equal(x.expand_as(views))
+    else:
+        alike(augmentation(name), views, x)
