@@ -4,7 +4,6 @@ The directory has x.npy, images (B, C, H, W) in [0, 1], and snippets NAME.py. Th
 are written to NAME.npy, (draws, B, C, H, W). This needs numpy and the library, not augnet.
 """
 
-import random
 import sys
 from pathlib import Path
 
@@ -30,8 +29,6 @@ def views(augment, x):
 
 def main(directory):
     """Run all snippets of a directory."""
-    random.seed(0)
-    np.random.seed(0)
     x = np.load(directory / "x.npy")
     for file in sorted(directory.glob("*.py")):
         names = {}

@@ -24,6 +24,7 @@ from specimens import inputs, specimen
 from augnet import AugmentationLayer, AugmentationModule, build_transforms, identity
 from augnet.data import InputSpec
 from augnet.export import LIBRARIES, export
+from augnet.export.libraries.base import whole_bits
 from augnet.export.steps import layers
 from augnet.transforms import (
     COLOR_IMAGES,
@@ -276,6 +277,14 @@ def test_only_equal_neighbors_are_joined():
     one, other = ((Rotate(90.0), IDENTITY), (Rotate(30.0), IDENTITY))
     found = layers(module(one, one, other, one))
     assert [layer.times for layer in found] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("strength", [0.3, 1.0, 2.4, 7.6, 8.0])
+def test_whole_bits_have_the_mean_of_the_range(strength):
+    dropped = whole_bits(strength)
+    assert 0 < sum(dropped.values()) < 1
+    assert sum(bits * part for bits, part in dropped.items()) == pytest.approx(strength / 2)
+    assert max(whole_bits(strength, most=7)) <= 7
 
 
 def test_unknown_libraries_are_refused():

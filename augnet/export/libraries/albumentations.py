@@ -12,6 +12,7 @@ from augnet.export.libraries.base import (
     number,
     ranged,
     slant,
+    whole_bits,
     within,
 )
 from augnet.export.steps import Layer, Step
@@ -43,6 +44,14 @@ def _jitter(name: str) -> Line:
         return f"A.ColorJitter({', '.join(f'{k}={v}' for k, v in ranges.items())}, p=1.0)"
 
     return line
+
+
+def _posterize(step: Step) -> str:
+    """Write a draw of the number of bits that are kept, which is at least one."""
+    dropped = whole_bits(step.strength, most=7)
+    pairs = ", ".join(f"({8 - bits}, {number(part)})" for bits, part in dropped.items())
+    some = f"[A.Posterize(num_bits=b, p=w) for b, w in [{pairs}]]"
+    return f"A.OneOf({some}, p={number(sum(dropped.values()))})"
 
 
 def _holes(strength: float) -> str:
@@ -88,9 +97,7 @@ ALBUMENTATIONS = Library(
         "solarize": ranged(
             "A.Solarize", lambda s: f"threshold_range=({number(1 - s)}, 1.0), p=1.0"
         ),
-        "posterize": ranged(
-            "A.Posterize", lambda s: f"num_bits=({max(1, min(7, 8 - round(s)))}, 7), p=1.0"
-        ),
+        "posterize": _posterize,
         "invert": bernoulli("A.InvertImg"),
         "gray": bernoulli("A.ToGray"),
         "autocontrast": bernoulli("A.AutoContrast", more='method="pil", '),
@@ -107,7 +114,7 @@ ALBUMENTATIONS = Library(
     differences=DIFFERENCES
     | {
         "sharpness": "sharpens only, in half of the cases; augnet smooths in the other half",
-        "posterize": "keeps 1 to 7 whole bits; augnet drops fractions of bits too, or none",
+        "posterize": "drops 1 to 7 bits, so their number is drawn; augnet drops fractions too",
         "cutout": "has hard edges, augnet soft ones",
         "gaussian_noise": "clips values to the range of pixels",
     },

@@ -106,6 +106,25 @@ def slant(value: float) -> float:
     return math.degrees(math.atan(value))
 
 
+def whole_bits(strength: float, most: int = 8) -> dict[int, float]:
+    """Return the probabilities of dropping 1, 2, ... bits, for libraries that drop whole ones.
+
+    A number of bits that is uniform on [0, strength] is rounded up or down at random, so that its
+    mean stays the same. The rest of the probability is that of no change.
+    """
+    found: dict[int, float] = {}
+    for bits in range(1, math.ceil(strength) + 1):
+        part = (_below(strength - bits) - _below(-bits)) / strength
+        found[min(bits, most)] = found.get(min(bits, most), 0.0) + part
+    return found
+
+
+def _below(value: float) -> float:
+    """Integrate the hat function 1 - |u| from -1 to a value."""
+    value = min(max(value, -1.0), 1.0)
+    return (1 + value) ** 2 / 2 if value < 0 else 1 - (1 - value) ** 2 / 2
+
+
 def ranged(make: str, arguments: Callable[[float], str]) -> Line:
     """Write a transform whose arguments depend on its strength."""
     return lambda step: f"{make}({arguments(step.strength)})"

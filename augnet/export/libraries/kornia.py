@@ -78,7 +78,7 @@ KORNIA = Library(
     template="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, H, W) in [0, 1]",
     differences=DIFFERENCES
     | {
-        "posterize": "drops whole bits, augnet fractions of bits too",
+        "posterize": "drops whole bits, augnet fractions too",
         "cutout": "erases a square of the same area with hard edges, augnet a box with the "
         "proportions of the image and soft edges",
     },

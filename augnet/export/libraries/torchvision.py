@@ -13,6 +13,7 @@ from augnet.export.libraries.base import (
     ranged,
     slant,
     weights,
+    whole_bits,
     within,
 )
 from augnet.export.steps import Layer, Step
@@ -38,7 +39,7 @@ def _one_of(make: str, values: Callable[[float], list[float]]) -> Line:
 
     def line(step: Step) -> str:
         drawn = ", ".join(number(value) for value in values(step.strength))
-        return f"v2.RandomChoice([{make}(v, p=1.0) for v in ({drawn},)])"
+        return f"v2.RandomChoice([{make}(v, p=1.0) for v in ({drawn})])"
 
     return line
 
@@ -53,9 +54,12 @@ def _spaced(low: float, high: float) -> list[float]:
     return [low + (high - low) * (part + 0.5) / VALUES for part in range(VALUES)]
 
 
-def _bits(strength: float) -> list[float]:
-    """Return the numbers of bits that are kept."""
-    return [float(bits) for bits in range(8, 7 - round(strength), -1)]
+def _posterize(step: Step) -> str:
+    """Write a draw of the number of bits that are kept."""
+    dropped = whole_bits(step.strength)
+    kept = ", ".join(str(8 - bits) for bits in (0, *dropped))
+    parts = ", ".join(number(part) for part in (1 - sum(dropped.values()), *dropped.values()))
+    return f"v2.RandomChoice([v2.RandomPosterize(b, p=1.0) for b in ({kept})], p=[{parts}])"
 
 
 TORCHVISION = Library(
@@ -78,7 +82,7 @@ TORCHVISION = Library(
         "hue": ranged("v2.ColorJitter", lambda s: f"hue={within(s / 360)}"),
         "sharpness": _one_of("v2.RandomAdjustSharpness", lambda s: _spaced(max(0.0, 1 - s), 1 + s)),
         "solarize": _one_of("v2.RandomSolarize", lambda s: _spaced(1 - s, 1.0)),
-        "posterize": _one_of("v2.RandomPosterize", _bits),
+        "posterize": _posterize,
         "invert": bernoulli("v2.RandomInvert"),
         "gray": bernoulli("v2.RandomGrayscale"),
         "autocontrast": bernoulli("v2.RandomAutocontrast"),
@@ -101,8 +105,7 @@ TORCHVISION = Library(
         "translate_y": "moves by whole pixels",
         "sharpness": f"takes one factor, so one of {VALUES} is drawn",
         "solarize": f"takes one threshold, so one of {VALUES} is drawn",
-        "posterize": "keeps a number of bits, so one of them is drawn; augnet drops fractions "
-        "of bits too",
+        "posterize": "drops whole bits, so their number is drawn; augnet drops fractions too",
         "cutout": "erases a square of the same area with hard edges, or nothing if it does not "
         "fit; augnet a box with the proportions of the image and soft edges",
     },
