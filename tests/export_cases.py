@@ -8,7 +8,7 @@ from specimens import inputs, specimen
 
 from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule
 from augnet.export import LIBRARIES
-from augnet.transforms import COLOR_IMAGES, HorizontalFlip, Posterize, Rotate, Transform
+from augnet.transforms import COLOR_IMAGES, SIGNALS, HorizontalFlip, Posterize, Rotate, Transform
 
 DRAWS = 40
 
@@ -90,6 +90,13 @@ def smooth(batch=6):
         .add(0.5)
         .clamp(0, 1)
     )
+
+
+def signals(name, batch=6):
+    """Signals; bandstop filters have long flanks, so only long signals show where they stop."""
+    if name != "bandstop":
+        return inputs(SIGNALS, batch)
+    return torch.randn(batch, 6, 2000, generator=torch.Generator().manual_seed(0))
 
 
 def executed(snippet):

@@ -41,7 +41,7 @@ def export(augment: Any, to: str, input_spec: InputSpec | None = None) -> Snippe
         lines = [f"    {library.identity},  # {why}"]
     body = [
         library.imports,
-        library.definitions if lists else "",
+        f"\n{library.definitions}\n" if lists and library.definitions else "",
         "\n".join((*lists, library.template.format(steps="\n".join(lines)))),
     ]
     if any("cv2." in part for part in body[2:]):
@@ -78,8 +78,8 @@ def _comments(to: str, found: list[Step], draws: bool, input_spec: InputSpec | N
             head.append(f"# {to} has no transform for {step.description}: it is omitted.")
         else:
             head += [f"# {step.transform.name}: {to} {text}." for text in library.differs(step)]
-    if draws and library.draw_note:
-        head.append(f"# {library.draw_note}")
+    notes = (library.note if found else "", library.draw_note if draws else "")
+    head += [f"# {note}" for note in notes if note]
     if input_spec is not None:
         head += _scaling(input_spec)
     return list(dict.fromkeys(head))

@@ -16,6 +16,7 @@ from export_cases import (
     known,
     module,
     offered,
+    signals,
     smooth,
     torch_views,
 )
@@ -52,9 +53,7 @@ def test_kornia_gives_the_same_views(name):
 @pytest.mark.parametrize("name", known("braindecode"))
 def test_braindecode_gives_the_same_views(name):
     pytest.importorskip("braindecode")
-    ours, x = alone(name), inputs(SIGNALS, 6)
-    if name == "bandstop":  # a filter with long flanks: only long signals show where it stops
-        x = torch.randn(6, 6, 2000, generator=torch.Generator().manual_seed(0))
+    ours, x = alone(name), signals(name)
     alike(ours, torch_views(export(ours, "braindecode"), x), x)
 
 
@@ -88,7 +87,7 @@ def test_numbers_are_those_that_were_learned(library, message):
     [
         ("kornia", ["Choice(transforms)"] * 2),
         ("torchvision", ["v2.RandomChoice(transforms)"] * 2),
-        ("albumentations", ["A.SomeOf(transforms, n=2, replace=True, p=1.0)"]),
+        ("albumentations", ["A.OneOf(transforms, p=1.0)"] * 2),
     ],
 )
 def test_equal_layers_are_one_list(library, draw):
@@ -157,6 +156,27 @@ def test_draws_of_signals_give_the_same_views_in_braindecode():
     made = export(ours, "braindecode")
     assert "braindecode has no such draw" in made.text
     alike(ours, torch_views(made, x), x)
+
+
+def test_probabilities_are_no_weights_in_albumentations():
+    text = export(drawn(Rotate(), HorizontalFlip(), Invert(1.0), IDENTITY), "albumentations").text
+    assert "A.Sequential([A.HorizontalFlip(p=0.3)], p=1.0)," in text
+    assert "    A.NoOp(p=1.0),  # no transform" in text
+    certain = export(drawn(Invert(1.0), IDENTITY, magnitude=1.0), "albumentations").text
+    assert "    A.InvertImg(p=1),  # invert" in certain
+
+
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")  # of MNE, in braindecode
+@pytest.mark.parametrize(
+    ("library", "name"), [(lib, name) for lib in ("kornia", "braindecode") for name in known(lib)]
+)
+def test_samples_of_a_batch_get_params_of_their_own(library, name):
+    pytest.importorskip(library)
+    (sample,) = smooth(1) if library == "kornia" else signals(name, 1)
+    x = torch.stack([sample] * 40)
+    torch.manual_seed(0)
+    view = executed(export(alone(name), library))(x)
+    assert (view - view[:1]).abs().amax() > 1e-4
 
 
 def test_layers_with_weights_of_their_own_are_drawn_by_them():

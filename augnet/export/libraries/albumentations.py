@@ -59,18 +59,20 @@ def _holes(strength: float) -> str:
     return f"num_holes_range=(1, 1), hole_height_range={side}, hole_width_range={side}, p=1.0"
 
 
-def _some_of(name: str, layer: Layer) -> list[str]:
-    """Draw transforms of a list.
+def _one_of(name: str, layer: Layer) -> list[str]:
+    """Draw one transform of a list.
 
-    `SomeOf` draws all alike and keeps their probabilities. `OneOf` takes their `p` for weights.
+    `SomeOf(n=2)` is shorter than two times `OneOf`, but it sorts what it draws, and before version
+    2.0.6 it always applied it.
     """
-    if layer.is_uniform:
-        return [f"A.SomeOf({name}, n={layer.times}, replace=True, p=1.0)"]
     return [f"A.OneOf({name}, p=1.0)"] * layer.times
 
 
-def _weighted(code: str, weight: float, uniform: bool) -> str:
-    return code if uniform else f"A.Sequential([{code}], p={number(weight)})"
+def _with_weight(code: str, weight: float, uniform: bool) -> str:
+    """Write a transform so that its p is its weight: a probability goes into a sequence."""
+    if uniform and code.endswith(("p=1.0)", "p=1)")):
+        return code
+    return f"A.Sequential([{code}], p={'1.0' if uniform else number(weight)})"
 
 
 ALBUMENTATIONS = Library(
@@ -107,9 +109,10 @@ ALBUMENTATIONS = Library(
             "A.GaussNoise", lambda s: f"std_range=({number(s)}, {number(s)}), p=1.0"
         ),
     },
-    identity="A.NoOp()",
-    draw=_some_of,
-    in_draw=_weighted,
+    identity="A.NoOp(p=1.0)",
+    draw=_one_of,
+    in_draw=_with_weight,
+    draw_note="OneOf takes p for weights, and applies what it draws. Sequential keeps a p.",
     template='augment = A.Compose([\n{steps}\n])  # augment(image=image)["image"], (H, W, C)',
     differences=DIFFERENCES
     | {

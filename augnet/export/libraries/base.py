@@ -52,8 +52,10 @@ class Library:
     """Code that draws need."""
     in_draw: Callable[[str, float, bool], str] = lambda code, weight, uniform: code
     """Writes a transform in a list to draw from, given its weight and whether all are equal."""
+    note: str = ""
+    """What to know about the whole, for a comment in the snippet."""
     draw_note: str = ""
-    """What to know about draws, for a comment in the snippet."""
+    """What to know about draws."""
     differences: Mapping[str, str] = field(default_factory=dict)
     """How transforms differ from augnet's, for a comment in the snippet."""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -97,7 +97,7 @@ TORCHVISION = Library(
     },
     identity="v2.Identity()",
     draw=_random_choice,
-    draw_note="A batch gets one transform as a whole: apply `augment` to one image at a time.",
+    note="All images of a batch get the same view: apply `augment` to one image at a time.",
     template="augment = v2.Compose([\n{steps}\n])  # of one image (C, H, W), float in [0, 1]",
     differences=DIFFERENCES
     | {
