@@ -8,7 +8,15 @@ from specimens import inputs, specimen
 
 from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule
 from augnet.export import LIBRARIES
-from augnet.transforms import COLOR_IMAGES, SIGNALS, HorizontalFlip, Posterize, Rotate, Transform
+from augnet.transforms import (
+    COLOR_IMAGES,
+    SIGNALS,
+    HorizontalFlip,
+    Posterize,
+    Rotate,
+    Transform,
+    TranslateX,
+)
 
 DRAWS = 40
 
@@ -78,6 +86,12 @@ LAYERS = {
     "weights": _weighted(),
     "sequence": module([Rotate()], [HorizontalFlip()], [specimen("gaussian_noise")]),
 }
+
+PADDED = {
+    "border": module([Rotate(90.0, padding="border")]),
+    "reflection": module([TranslateX(padding="reflection", interpolation="bicubic")]),
+}
+"""Options that torchvision does not have."""
 
 
 def smooth(batch=6):

@@ -39,16 +39,13 @@ def export(augment: Any, to: str, input_spec: InputSpec | None = None) -> Snippe
     if not lines:
         why = f"none of the learned transforms exists in {to}" if found else "no augmentation"
         lines = [f"    {library.identity},  # {why}"]
-    body = [
-        library.imports,
-        f"\n{library.definitions}\n" if lists and library.definitions else "",
-        "\n".join((*lists, library.template.format(steps="\n".join(lines)))),
-    ]
-    if any("cv2." in part for part in body[2:]):
-        body[0] += "\nimport cv2"
+    whole = "\n".join((*lists, library.template.format(steps="\n".join(lines))))
+    imports = library.imports + ("\nimport cv2" if "cv2." in whole else "")
+    classes = [library.definitions, library.draw_definitions if lists else ""]
+    parts = [imports, *(part for part in classes if part), whole]
     head = _comments(to, found, bool(lists), input_spec)
-    text = "\n".join(head) + "\n" + "\n\n".join(part for part in body if part) + "\n"
-    return Snippet(text, missing)
+    between = "\n\n\n" if len(parts) > 2 else "\n\n"
+    return Snippet("\n".join((*head, between.join(parts), "")), missing)
 
 
 def _check_kind(to: str, found: list[Step], input_spec: InputSpec | None) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from export_cases import LAYERS, alike, alone, known, module, smooth
+from export_cases import LAYERS, PADDED, alike, alone, known, module, smooth
 
 from augnet import identity
 from augnet.export import export
@@ -24,6 +24,7 @@ CASES = [
     for library in ("torchvision", "albumentations")
     for name in (*known(library), *LAYERS, "identity")
 ]
+CASES += [("albumentations", name) for name in PADDED]
 STRONG = Sharpness(2.0)
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def augmentation(library, name):
         return identity
     if (library, name) == ("albumentations", "sharpness"):
         return module([STRONG], magnitude=1.0)
-    return LAYERS[name] if name in LAYERS else alone(name)
+    return (LAYERS | PADDED).get(name) or alone(name)
 
 
 def reference(library, name):

@@ -9,6 +9,7 @@ import torch
 from export_cases import (
     IDENTITY,
     LAYERS,
+    PADDED,
     alike,
     alone,
     drawn,
@@ -142,10 +143,10 @@ def _expected(times):
     return {name: counts[key] for name, key in names.items()}
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", [*LAYERS, *PADDED])
 def test_whole_augmentations_give_the_same_views_in_kornia(name):
     pytest.importorskip("kornia")
-    ours, x = LAYERS[name], smooth()
+    ours, x = (LAYERS | PADDED)[name], smooth()
     alike(ours, torch_views(export(ours, "kornia"), x), x)
 
 
@@ -177,6 +178,28 @@ def test_samples_of_a_batch_get_params_of_their_own(library, name):
     torch.manual_seed(0)
     view = executed(export(alone(name), library))(x)
     assert (view - view[:1]).abs().amax() > 1e-4
+
+
+def test_snippets_for_signals_go_into_a_loader_of_braindecode():
+    braindecode = pytest.importorskip("braindecode.augmentation")
+    augment = executed(export(drawn(SignFlip(1.0), TimeReverse(), IDENTITY), "braindecode"))
+    x, y = inputs(SIGNALS, 8), torch.arange(8)
+    samples = torch.utils.data.TensorDataset(x, y)
+    ((view, labels),) = braindecode.AugmentedDataLoader(samples, augment, batch_size=8)
+    assert view.shape == x.shape
+    assert labels.equal(y)
+
+
+def test_kornia_itself_draws_once_for_a_batch():
+    """The reason why snippets have a class for draws; its comment says so."""
+    kornia = pytest.importorskip("kornia.augmentation")
+    members = (kornia.RandomHorizontalFlip(p=1.0), kornia.RandomInvert(p=1.0))
+    augment = kornia.ImageSequential(*members, random_apply=1)
+    x = smooth(1).repeat(20, 1, 1, 1)
+    for seed in range(4):
+        torch.manual_seed(seed)
+        view = augment(x)
+        assert view.equal(view[:1].expand_as(view))
 
 
 def test_layers_with_weights_of_their_own_are_drawn_by_them():

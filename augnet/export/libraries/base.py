@@ -49,6 +49,8 @@ class Library:
     template: str
     """The code of the whole augmentation; `{steps}` are its lines."""
     definitions: str = ""
+    """Code that the whole needs."""
+    draw_definitions: str = ""
     """Code that draws need."""
     in_draw: Callable[[str, float, bool], str] = lambda code, weight, uniform: code
     """Writes a transform in a list to draw from, given its weight and whether all are equal."""

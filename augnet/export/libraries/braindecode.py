@@ -13,6 +13,13 @@ from augnet.export.libraries.base import (
 )
 from augnet.export.steps import Step
 
+_AUGMENT = '''class Augment(torch.nn.Sequential):
+    """Apply transforms in sequence; labels are for AugmentedDataLoader, and stay as they are."""
+
+    def forward(self, x, y=None):
+        view = super().forward(x)
+        return view if y is None else (view, y)'''
+
 
 def _sensors(make: str) -> Line:
     return lambda step: (
@@ -68,9 +75,10 @@ BRAINDECODE = Library(
     },
     identity="torch.nn.Identity()",
     draw=choice,
-    definitions=ONE_TRANSFORM_PER_SAMPLE,
+    definitions=_AUGMENT,
+    draw_definitions=ONE_TRANSFORM_PER_SAMPLE,
     draw_note="Choice draws for each sample. braindecode has no such draw: Compose applies all.",
-    template="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, T)",
+    template="augment = Augment(\n{steps}\n)  # of a batch (B, C, T)",
     differences={
         f"sensor_rotation_{axis}": "smooths the data a little even at 0°" for axis in "xyz"
     },

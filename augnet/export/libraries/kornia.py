@@ -70,7 +70,7 @@ KORNIA = Library(
     },
     identity="torch.nn.Identity()",
     draw=choice,
-    definitions=ONE_TRANSFORM_PER_SAMPLE,
+    draw_definitions=ONE_TRANSFORM_PER_SAMPLE,
     draw_note=(
         "Choice draws for each sample. kornia's ImageSequential(..., random_apply=1) draws once "
         "for the whole batch."
