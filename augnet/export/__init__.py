@@ -1,10 +1,10 @@
 """Export an augmentation as code for other libraries, or the whole model as a program.
 
-    model file ──► steps (transform, magnitude, weight) ──► a line of code per step ──► a snippet
+    model file ──► layers of steps (transform, magnitude, weight) ──► a list per layer ──► a snippet
                ──► fixed params ──► a graph for any batch size ──► ONNX or pt2
 
-    steps       the transforms of a model, with magnitudes and weights
-    libraries   the code for each transform in each library, and the differences
+    steps       the layers of a model: transforms, with magnitudes and weights, to draw from
+    libraries   the code for each transform and for draws in each library, and the differences
     snippet     code for a library
     frozen      a model with fixed params
     programs    that model as a file that runs without augnet

@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 
 import augnet
 from augnet.export.frozen import FixedParamsModel
-from augnet.export.steps import steps
+from augnet.export.steps import transforms
 from augnet.layers import AugmentationLayer, AugmentationModule
 from augnet.model import Model, ModelError
 from augnet.net import AugNet
@@ -56,13 +56,12 @@ def program(model: Model, to: str, seed: int = 0, copies: int | None = None) -> 
         "seed": seed,
         "copies": fixed.copies,
         "shape": list(model.header.shape),
-        "transforms": [step.description for layer in steps(model.net.augment) for step in layer],
+        "transforms": [step.description for step in transforms(model.net.augment)],
     }
     notes = tuple(
         f"{step.transform.name} is omitted: it needs other samples of the batch, and a program "
         "predicts each sample independently"
-        for layer in steps(model.net.augment)
-        for step in layer
+        for step in transforms(model.net.augment)
         if isinstance(step.transform, SamplePairing)
     )
     if to == "pt2":

@@ -7,9 +7,12 @@ from typing import Any
 import augnet
 from augnet.data import InputSpec
 from augnet.export.libraries import LIBRARIES, Library
-from augnet.export.steps import Step, steps
-from augnet.model.header import SCHEMA, to_spec
+from augnet.export.steps import Layer, Step, layers, transforms
+from augnet.model.header import to_spec
 from augnet.validation import nearest
+
+POLICY_SCHEMA = 4
+"""The version of the JSON format."""
 
 
 @dataclass(frozen=True)
@@ -21,43 +24,73 @@ class Snippet:
 
 
 def export(augment: Any, to: str, input_spec: InputSpec | None = None) -> Snippet:
-    """Write an augmentation as code for a library, or as a policy in JSON."""
-    found = steps(augment)
+    """Write an augmentation as code for a library, or as a policy in JSON.
+
+    Raise ValueError if the library does not take samples of this kind.
+    """
     if to == "policy":
-        return Snippet(_policy(found))
+        return Snippet(_policy(layers(augment)))
     if to not in LIBRARIES:
         raise ValueError(f"unknown library {to!r}{nearest(to, [*LIBRARIES, 'policy'])}")
+    library, found = LIBRARIES[to], transforms(augment)
+    _check_kind(to, found, input_spec)
+    missing = tuple(s.description for s in found if s.transform.name not in library.lines)
+    lists, lines = _code(layers(augment), library)
+    if not lines:
+        why = f"none of the learned transforms exists in {to}" if found else "no augmentation"
+        lines = [f"    {library.identity},  # {why}"]
+    whole = "\n".join((*lists, library.template.format(steps="\n".join(lines))))
+    imports = library.imports + ("\nimport cv2" if "cv2." in whole else "")
+    classes = [library.definitions, library.draw_definitions if lists else ""]
+    parts = [imports, *(part for part in classes if part), whole]
+    head = _comments(to, found, bool(lists), input_spec)
+    between = "\n\n\n" if len(parts) > 2 else "\n\n"
+    return Snippet("\n".join((*head, between.join(parts), "")), missing)
+
+
+def _check_kind(to: str, found: list[Step], input_spec: InputSpec | None) -> None:
+    """Raise an error if a library is for other samples than those of the model."""
+    if input_spec is not None:
+        kinds: dict[str, str] = {input_spec.kind: f"{input_spec.kind} of shape {input_spec.shape}"}
+    else:
+        names = [s.transform.domain.name.rpartition(" ")[2] for s in found]
+        kinds = {name: name for name in names if name != "batches"}
+    takes = LIBRARIES[to].kind
+    if kinds and takes not in kinds:
+        others = [name for name, library in LIBRARIES.items() if library.kind in kinds]
+        raise ValueError(
+            f"{to} is for {takes}, and this model is for {' and '.join(kinds.values())}: "
+            f"export it to {', '.join(others)}{' or ' if others else ''}policy"
+        )
+
+
+def _comments(to: str, found: list[Step], draws: bool, input_spec: InputSpec | None) -> list[str]:
+    """Return what to know before the snippet is used."""
     library = LIBRARIES[to]
-    all_steps = [step for layer in found for step in layer]
-    missing = tuple(
-        dict.fromkeys(s.description for s in all_steps if s.transform.name not in library.lines)
-    )
     head = [
         f"# Learned by augnet {augnet.__version__}: transforms that keep the labels of your data."
     ]
-    head += [f"# {to} has no transform for {each}: it is omitted." for each in missing]
-    known = [[s for s in layer if s.transform.name in library.lines] for layer in found]
-    names = dict.fromkeys(step.transform.name for layer in known for step in layer)
-    head += [
-        f"# {name}: {to} {library.differences[name]}."
-        for name in names
-        if name in library.differences
+    for step in found:
+        if step.transform.name not in library.lines:
+            head.append(f"# {to} has no transform for {step.description}: it is omitted.")
+        else:
+            head += [f"# {step.transform.name}: {to} {text}." for text in library.differs(step)]
+    notes = (library.note if found else "", library.draw_note if draws else "")
+    head += [f"# {note}" for note in notes if note]
+    if input_spec is not None:
+        head += _scaling(input_spec)
+    return list(dict.fromkeys(head))
+
+
+def _scaling(input_spec: InputSpec) -> list[str]:
+    """Say for which samples the numbers are; images are always in [0, 1]."""
+    center, scale = input_spec.center, input_spec.scale
+    if input_spec.kind == "images" or (center, scale) == ((0.0,), (1.0,)):
+        return []
+    return [
+        "# For scaled samples, (x - center) / scale: "
+        f"center {_short(center)}, scale {_short(scale)}."
     ]
-    if library.note:
-        head.append(f"# {library.note}")
-    if input_spec is not None and input_spec.kind != "images":
-        head.append(
-            "# For scaled samples, (x - center) / scale: "
-            f"center {_short(input_spec.center)}, scale {_short(input_spec.scale)}."
-        )
-    choices = any(len(layer) > 1 or _is_partial(layer) for layer in known)
-    body = [library.imports]
-    if choices:
-        body.append(_CHOICE if "torch" in library.imports.split() else "")
-    body.append(library.template.format(steps="\n".join(_lines(known, library, to))))
-    return Snippet(
-        "\n".join(head) + "\n" + "\n\n".join(part for part in body if part) + "\n", missing
-    )
 
 
 def _short(values: tuple[float, ...]) -> str:
@@ -65,72 +98,55 @@ def _short(values: tuple[float, ...]) -> str:
     return f"({shown}{', ...' if len(values) > 8 else ''})"
 
 
-def _is_partial(layer: list[Step]) -> bool:
-    """Return whether the steps of a layer are for a part of the samples only."""
-    return bool(layer) and sum(step.weight for step in layer) < 1 - 1e-6
-
-
-def _lines(layers: list[list[Step]], library: Library, to: str) -> list[str]:
-    lines = []
-    for layer in layers:
-        made = [library.lines[step.transform.name](step) for step in layer]
-        if len(layer) == 1 and not _is_partial(layer):
-            lines.append(f"    {made[0]},  # {layer[0].description}")
-        elif layer:
-            lines += _choice(made, [step.weight for step in layer], to)
-    return lines or ["    # none of the learned transforms exists in this library"]
-
-
-def _choice(made: list[str], fractions: list[float], to: str) -> list[str]:
-    """Write a random choice of one of some transforms, or none."""
-    weights = [f"{fraction:.6g}" for fraction in fractions]
-    inner = [f"        {line}," for line in made]
-    if to == "torchvision":
-        rest = 1 - sum(fractions)
-        inner += ["        v2.Identity(),"] if rest > 1e-6 else []
-        weights += [f"{rest:.6g}"] if rest > 1e-6 else []
-        return ["    v2.RandomChoice([", *inner, f"    ], p=[{', '.join(weights)}]),"]
-    if to == "albumentations":
-        lines = [f"    A.OneOf([  # with the weights {', '.join(weights)}"]
-        for line, weight in zip(made, weights, strict=True):
-            lines.append(f"        A.Sequential([{line}], p={weight}),")
-        return [*lines, f"    ], p={sum(fractions):.6g}),"]
-    return ["    Choice([", *inner, f"    ], [{', '.join(weights)}]),"]
-
-
-_CHOICE = '''class Choice(torch.nn.Module):
-    """Apply to each sample one of some transforms, or none, drawn by weights."""
-
-    def __init__(self, transforms, weights):
-        super().__init__()
-        self.transforms = torch.nn.ModuleList(transforms)
-        self.weights = torch.tensor([*weights, max(0.0, 1.0 - sum(weights))])
-
-    def forward(self, x):
-        drawn = torch.multinomial(self.weights, len(x), replacement=True).to(x.device)
-        view = x.clone()
-        for number, transform in enumerate(self.transforms):
-            chosen = drawn == number
-            if chosen.any():
-                view[chosen] = transform(x[chosen])
-        return view'''
-
-
-def _policy(layers: list[list[Step]]) -> str:
-    """Write the augmentation as JSON: one step of each layer is drawn by its weight."""
-    written = [
-        [
-            {
-                **to_spec(step.transform),
-                "magnitude": step.magnitude,
-                "weight": step.weight,
-                "strength": step.strength,
-                "unit": step.transform.unit,
-                "description": step.description,
-            }
-            for step in layer
-        ]
-        for layer in layers
+def _code(found: list[Layer], library: Library) -> tuple[list[str], list[str]]:
+    """Return lists of transforms to draw from, and the lines that apply them in sequence."""
+    known = [
+        layer
+        for layer in found
+        if any(s.transform.name in library.lines for s in layer.steps if not s.is_identity)
     ]
-    policy = {"schema": SCHEMA, "augnet": augnet.__version__, "layers": written}
+    lists: list[str] = []
+    lines: list[str] = []
+    drawn = sum(len(layer.steps) > 1 for layer in known)
+    for layer in known:
+        if len(layer.steps) == 1:
+            (step,) = layer.steps
+            line = f"    {library.lines[step.transform.name](step)},  # {step.description}"
+            lines += [line] * layer.times
+        else:
+            name = "transforms" if drawn == 1 else f"transforms_{len(lists) + 1}"
+            lists.append(_list(name, layer, library))
+            lines += [f"    {line}," for line in library.draw(name, layer)]
+    return lists, lines
+
+
+def _list(name: str, layer: Layer, library: Library) -> str:
+    """Write the transforms of a layer; where the library lacks one, samples stay as they are."""
+    lines = []
+    for step in layer.steps:
+        make, comment = library.lines.get(step.transform.name), step.description
+        code = library.identity if make is None or step.is_identity else make(step)
+        if make is None and not step.is_identity:
+            comment = f"in place of {comment}"
+        code = library.in_draw(code, step.weight, layer.is_uniform)
+        lines.append(f"    {code},  # {comment}")
+    return "\n".join((f"{name} = [", *lines, "]"))
+
+
+def _policy(found: list[Layer]) -> str:
+    """Write the augmentation as JSON.
+
+    For each layer, in sequence and `times` times, a sample gets one step, drawn by the weights.
+    """
+    written = [
+        {"times": layer.times, "steps": [_entry(step) for step in layer.steps]} for layer in found
+    ]
+    policy = {"schema": POLICY_SCHEMA, "augnet": augnet.__version__, "layers": written}
     return json.dumps(policy, indent=1) + "\n"
+
+
+def _entry(step: Step) -> dict[str, Any]:
+    entry = {**to_spec(step.transform), "magnitude": step.magnitude, "weight": step.weight}
+    if not step.is_identity:
+        entry |= {"strength": step.strength, "unit": step.transform.unit}
+    return entry | {"description": step.description}

@@ -128,9 +128,9 @@ def test_a_model_is_inspected_and_exported(learned, tmp_path):
         assert part in shown.output
     made = augnet("export", out, "--to", "kornia")
     assert made.exit_code == 0, made.output
-    assert "K." in made.stdout
+    assert "import kornia.augmentation as K" in made.stdout
     assert augnet("export", out, "--to", "policy", "--out", tmp_path / "p.json").exit_code == 0
-    assert json.loads((tmp_path / "p.json").read_text())["schema"] == 3
+    assert json.loads((tmp_path / "p.json").read_text())["schema"] == 4
     assert augnet("export", out, "--to", "nothing").exit_code == 2
 
 
@@ -378,8 +378,11 @@ def test_random_labels_end_in_a_model_without_augmentation(tmp_path, monkeypatch
     assert shown.exit_code == 0, shown.output
     assert f"Nothing can be concluded about any of 2 transforms: {reason}" in shown.stdout
     assert load(out).net.augment is identity
-    for to in ("policy", "braindecode"):
-        assert augnet("export", out, "--to", to).exit_code == 0
+    assert json.loads(augnet("export", out, "--to", "policy").stdout)["layers"] == []
+    for to in ("kornia", "braindecode"):
+        refused = augnet("export", out, "--to", to)
+        assert refused.exit_code == 2
+        assert "this model is for vectors of shape (3,): export it to policy" in refused.output
 
 
 def test_what_pip_is_to_install_is_not_taken_for_markup(tmp_path, monkeypatch):

@@ -4,11 +4,13 @@ import io
 import json
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from export_cases import IDENTITY, drawn
 from specimens import CHANNELS, SFREQ, specimen
 from torch import nn
 from typer.testing import CliRunner
@@ -96,6 +98,21 @@ def test_onnx_runtime_gives_each_sample_the_answer_that_the_model_gives_it_alone
         np.testing.assert_allclose(found, expected[:size], atol=1e-5)
     if layers:
         assert (expected - alone(model, x, seed=4)).abs().max() > 1e-4  # the seed matters
+
+
+def test_equal_layers_with_the_identity_are_one_program():
+    offered = (specimen("rotate"), specimen("invert"), specimen("sample_pairing"), IDENTITY)
+    model = made("images")
+    augment = drawn(*offered, times=2)
+    model = replace(model, net=AugNet(augment, model.net.trunk, copies=5).eval())
+    program = programs.program(model, "onnx", seed=3)
+    assert [name.split()[0] for name in program.metadata["transforms"]] == [
+        "rotate", "invert", "sample_pairing",
+    ]  # fmt: skip
+    assert sum("sample_pairing is omitted" in note for note in program.notes) == 1
+    x = raw("images", 3)
+    (found,) = runtime.InferenceSession(program.content).run(None, {"x": x.numpy()})
+    np.testing.assert_allclose(found, alone(model, x, seed=3), atol=1e-5)
 
 
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])

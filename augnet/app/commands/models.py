@@ -8,7 +8,9 @@ import typer
 from rich.table import Table
 
 from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
+from augnet.data import InputSpec
 from augnet.model import Model
+from augnet.model.header import Header
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or the directory of augnet learn.")]
 TrunkOption = Annotated[
@@ -25,6 +27,16 @@ def _load(path: Path, trunk: str | None) -> Model:
     header = read_header(path)
     outputs = len(header.classes) or math.prod(header.values or ())
     return load(path, build_trunk(trunk, header.shape, outputs))
+
+
+def _input_spec(header: Header) -> InputSpec | None:
+    """Return how samples are read; by their shape, if the model was not learned from files."""
+    from augnet.data.input_spec import DIMENSIONS
+
+    kind = DIMENSIONS.get(len(header.shape))
+    if header.input_spec is not None or kind is None:
+        return header.input_spec
+    return InputSpec(kind=kind, shape=header.shape)
 
 
 def predict(
@@ -99,8 +111,8 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            help="torchvision, kornia, albumentations, braindecode or policy: the augmentation, as "
-            "code or JSON. onnx or pt2: the whole model, as a program."
+            help="The augmentation, as code: kornia, torchvision or albumentations (images), "
+            "braindecode (signals); or as JSON: policy. The whole model, as a program: onnx or pt2."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="A file. Default: stdout, for text.")] = None,
@@ -129,9 +141,13 @@ def export(
                 stderr.print(note, markup=False, highlight=False, soft_wrap=True)
             stderr.print(f"The model is {out}", highlight=False, soft_wrap=True)
             return
-        snippet = to_snippet(load_augment(model), to, read_header(model).input_spec)
+        snippet = to_snippet(load_augment(model), to, _input_spec(read_header(model)))
         for transform in snippet.missing:
-            stderr.print(f"{to} has no transform for {transform}", highlight=False)
+            stderr.print(
+                f"{to} has no transform for {transform}: it is omitted",
+                highlight=False,
+                soft_wrap=True,
+            )
         if out is None:
             typer.echo(snippet.text, nl=False)
         else:

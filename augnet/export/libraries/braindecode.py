@@ -1,0 +1,85 @@
+"""braindecode: batches of signals."""
+
+import math
+
+from augnet.export.libraries.base import (
+    ONE_TRANSFORM_PER_SAMPLE,
+    Library,
+    Line,
+    bernoulli,
+    choice,
+    number,
+    ranged,
+)
+from augnet.export.steps import Step
+
+_AUGMENT = '''class Augment(torch.nn.Sequential):
+    """Apply transforms in sequence; labels are for AugmentedDataLoader, and stay as they are."""
+
+    def forward(self, x, y=None):
+        view = super().forward(x)
+        return view if y is None else (view, y)'''
+
+
+def _sensors(make: str) -> Line:
+    return lambda step: (
+        f"{make}(probability=1.0, ordered_ch_names={_channels(step)}, "
+        f"max_degrees={number(step.strength)})"
+    )
+
+
+def _channels(step: Step) -> list[str]:
+    return list(getattr(step.transform, "channels", ()))
+
+
+def _sfreq(step: Step) -> float:
+    return getattr(step.transform, "sfreq", 0.0)
+
+
+BRAINDECODE = Library(
+    kind="signals",
+    imports="import torch\nfrom braindecode import augmentation as B",
+    lines={
+        "time_reverse": bernoulli("B.TimeReverse", "probability"),
+        "sign_flip": bernoulli("B.SignFlip", "probability"),
+        "ft_surrogate": ranged(
+            "B.FTSurrogate",
+            lambda s: f"probability=1.0, phase_noise_magnitude={number(s / (2 * math.pi))}",
+        ),
+        "frequency_shift": lambda step: (
+            f"B.FrequencyShift(probability=1.0, sfreq={number(_sfreq(step))}, "
+            f"max_delta_freq={number(step.strength)})"
+        ),
+        "bandstop": lambda step: (
+            f"B.BandstopFilter(probability=1.0, sfreq={number(_sfreq(step))}, "
+            f"bandwidth={number(step.strength)}, max_freq={number(_sfreq(step) / 2)})"
+        ),
+        "gaussian_noise": ranged("B.GaussianNoise", lambda s: f"probability=1.0, std={number(s)}"),
+        "time_mask": ranged(
+            "B.SmoothTimeMask",
+            lambda s: f"probability=1.0, mask_len_samples={max(1, round(s))}",
+        ),
+        "channel_dropout": ranged(
+            "B.ChannelsDropout", lambda s: f"probability=1.0, p_drop={number(s)}"
+        ),
+        "channel_shuffle": ranged(
+            "B.ChannelsShuffle", lambda s: f"probability=1.0, p_shuffle={number(s)}"
+        ),
+        "channel_symmetry": lambda step: (
+            f"B.ChannelsSymmetry(probability={number(step.strength)}, "
+            f"ordered_ch_names={_channels(step)})"
+        ),
+        "sensor_rotation_x": _sensors("B.SensorsXRotation"),
+        "sensor_rotation_y": _sensors("B.SensorsYRotation"),
+        "sensor_rotation_z": _sensors("B.SensorsZRotation"),
+    },
+    identity="torch.nn.Identity()",
+    draw=choice,
+    definitions=_AUGMENT,
+    draw_definitions=ONE_TRANSFORM_PER_SAMPLE,
+    draw_note="Choice draws for each sample. braindecode has no such draw: Compose applies all.",
+    template="augment = Augment(\n{steps}\n)  # of a batch (B, C, T)",
+    differences={
+        f"sensor_rotation_{axis}": "smooths the data a little even at 0°" for axis in "xyz"
+    },
+)
