@@ -36,7 +36,7 @@ class Identity(Transform):
         return x
 
 
-IDENTITY = TRANSFORMS["identity"]() if "identity" in TRANSFORMS else Identity()
+IDENTITY = Identity()
 
 
 def offered():
