@@ -29,17 +29,12 @@ def predictions(
     With a tolerance, a sample gets no more copies once its prediction is settled; the column
     `copies` counts them.
     """
-    before = model.net.copies
     columns: dict[str, Sequence[Any]] = {"sample": data.names}
-    try:
-        model.net.copies = copies or before
-        if tolerance is None:
-            outputs = model.outputs(data.x, seed)
-        else:
-            outputs, used = model.predict(data.x, tolerance, seed)
-            columns["copies"] = used.tolist()
-    finally:
-        model.net.copies = before
+    if tolerance is None:
+        outputs = model.outputs(data.x, seed, copies=copies)
+    else:
+        outputs, used = model.predict(data.x, tolerance, seed, copies=copies)
+        columns["copies"] = used.tolist()
     classes = model.header.classes
     if not classes:
         values = outputs.reshape(len(data), -1)

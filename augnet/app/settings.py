@@ -88,7 +88,7 @@ def read_layers(path: Path | None) -> tuple[tuple[Any, ...], ...] | None:
     example = 'layers = [["rotate", {name = "shear_x", limit = 0.5}]]'
     try:
         layers = tomllib.loads(path.read_text(encoding="utf-8"))["layers"]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, RecursionError) as error:
         raise DataError(f"{path} has no layers ({error}): expected {example}") from None
     if not isinstance(layers, list) or not all(isinstance(layer, list) for layer in layers):
         raise DataError(f"{path}: layers must be a list of lists of transforms: {example}")

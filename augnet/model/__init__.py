@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet import files
+from augnet import files, validation
 from augnet.aggregate import AGGREGATES
 from augnet.learn.inputs import Scaled
 from augnet.learn.result import Invariance
@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Model:
-    """A network and its description."""
+    """A network in eval mode, and its description. Predicting changes neither."""
 
     net: AugNet
     header: Header
@@ -49,7 +49,7 @@ class Model:
     ) -> "Model":
         """Describe a network for samples of a shape; `fields` are other fields of `Header`.
 
-        `invariances` may be those of `learn`.
+        The network is put into eval mode. `invariances` may be those of `learn`.
         """
         invariances = fields.pop("invariances", ())
         name = net.meaning
@@ -70,7 +70,7 @@ class Model:
             ),
             **fields,
         )
-        return cls(net, header)
+        return cls(net.eval(), header)
 
     @property
     def invariances(self) -> tuple[Invariance, ...]:
@@ -82,30 +82,54 @@ class Model:
         return x.float() if self.header.input_spec is None else self.header.input_spec.prepare(x)
 
     @torch.no_grad()
-    def outputs(self, x: Tensor, seed: int = 0, batch: int = 256) -> Tensor:
+    def outputs(
+        self, x: Tensor, seed: int = 0, batch: int = 256, copies: int | None = None
+    ) -> Tensor:
         """Return the logits or values of samples as they are read.
 
         Each batch has its own generator, so that the outputs for a sample do not depend on later
-        batches.
+        batches. `copies` replaces those of the network.
         """
-        return torch.cat(
-            [self.net(part, generator) for part, generator in self._batches(x, seed, batch)]
-        )
+        batches = self._batches(x, seed, batch)
+        return _finite(torch.cat([self.net(part, source, copies) for part, source in batches]))
 
     def predict(
-        self, x: Tensor, tolerance: float = 0.05, seed: int = 0, batch: int = 256
+        self,
+        x: Tensor,
+        tolerance: float = 0.05,
+        seed: int = 0,
+        batch: int = 256,
+        copies: int | None = None,
     ) -> Prediction:
         """Return the same, with more copies only for samples whose prediction is not settled."""
         parts = [
-            self.net.predict(part, tolerance, generator)
+            self.net.predict(part, tolerance, generator, copies=copies)
             for part, generator in self._batches(x, seed, batch)
         ]
-        return Prediction(*(torch.cat(each) for each in zip(*parts, strict=True)))
+        output, used = (torch.cat(each) for each in zip(*parts, strict=True))
+        return Prediction(_finite(output), used)
+
+    @torch.no_grad()
+    def trunk_outputs(self, x: Tensor, batch: int = 256) -> Tensor:
+        """Return the logits or values of the trunk alone, without copies."""
+        batches = self._batches(x, 0, batch)
+        return _finite(torch.cat([self.net.trunk(part) for part, _ in batches]))
 
     def _batches(self, x: Tensor, seed: int, batch: int) -> Iterator[tuple[Tensor, Generator]]:
-        self.net.eval()
+        if any(module.training for module in self.net.modules()):
+            raise RuntimeError("this model is being trained: call model.net.eval() first")
+        dtype = next((each.dtype for each in self.net.parameters()), torch.float32)
         for number, part in enumerate(x.split(batch)):
-            yield self.prepare(part), Generator().manual_seed(seed + 1_000_003 * number)
+            yield self.prepare(part).to(dtype), Generator().manual_seed(seed + 1_000_003 * number)
+
+
+def _finite(output: Tensor) -> Tensor:
+    """Refuse predictions that are no numbers."""
+    validation.finite(
+        output,
+        "the model predicts NaN or infinite values: its weights or these samples are too large",
+    )
+    return output
 
 
 def save(model: Model, path: str | Path) -> Path:

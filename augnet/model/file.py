@@ -12,6 +12,7 @@ from torch import Tensor
 
 import augnet
 from augnet.model.header import OLDEST, SCHEMA, Header
+from augnet.validation import FLOATS
 
 KEY = "augnet"
 
@@ -23,6 +24,8 @@ class ModelError(ValueError):
 def to_bytes(header: Header, tensors: dict[str, Tensor]) -> bytes:
     """Return the content of a model file."""
     plain = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
+    if faults := _bad_values(plain):
+        raise ModelError(f"this model cannot be saved: {_listing(faults)}")
     current = header.model_copy(update={"schema_version": SCHEMA})  # the file read may be older
     metadata = {KEY: current.model_dump_json(), "format": "pt"}
     return serialize(plain, metadata)
@@ -94,10 +97,34 @@ def fill(module: torch.nn.Module, tensors: dict[str, Tensor], path: Path) -> Non
         *(f"{key} is unknown" for key in unknown),
         *misshapen,
     ]
+    faults = faults or [
+        f"{key} is {tensors[key].dtype}"
+        for key, value in expected.items()
+        if value.is_floating_point() != tensors[key].is_floating_point()
+        or not (value.is_floating_point() or value.dtype == tensors[key].dtype)
+    ]
     if faults:
-        more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
         raise ModelError(
-            f"{path} has other tensors than its trunk and transforms need: "
-            f"{'; '.join(faults[:3])}{more}"
+            f"{path} has other tensors than its trunk and transforms need: {_listing(faults)}"
         )
+    if faults := _bad_values(tensors):
+        raise ModelError(f"{path} is damaged: {_listing(faults)}")
     module.load_state_dict(tensors, assign=True)
+
+
+def _bad_values(tensors: dict[str, Tensor]) -> list[str]:
+    """Name tensors of mixed or unusual precision, and those that are not finite."""
+    floats = {key: value for key, value in tensors.items() if value.is_floating_point()}
+    dtypes = {value.dtype for value in floats.values()}
+    if len(dtypes) > 1 or not dtypes <= set(FLOATS):
+        return [f"its tensors are {', '.join(sorted(map(str, dtypes)))}, not all float32"]
+    return [
+        f"{key} has NaN or infinite values"
+        for key, value in floats.items()
+        if not bool(value.isfinite().all())
+    ]
+
+
+def _listing(faults: list[str]) -> str:
+    more = f" and {len(faults) - 3} more" if len(faults) > 3 else ""
+    return f"{'; '.join(faults[:3])}{more}"

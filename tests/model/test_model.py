@@ -1,6 +1,7 @@
 """A model is the same after a journey through a file, and a bad file is refused with a reason."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -242,3 +243,63 @@ def test_numbers_are_brought_to_the_networks():
     assert (ready[:, 1:].std((0, 2)) - 1).abs().max() < 1e-2
     constant = InputSpec(kind="vectors", shape=(2,)).fitted(torch.ones(9, 2))
     assert constant.prepare(torch.ones(9, 2)).eq(0).all()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_neither_written_nor_read(tmp_path, value):
+    model = made(Rotate())
+    path = save(model, tmp_path / "m")
+
+    def spoil(header, tensors):
+        tensors["trunk.0.weight"][0] = value
+
+    rewritten(path, spoil)
+    with pytest.raises(ModelError, match=r"damaged: trunk.0.weight has NaN or infinite values"):
+        load(path)
+    with torch.no_grad():
+        model.net.trunk[0].weight[0] = value
+    with pytest.raises(ModelError, match=r"cannot be saved: trunk.0.weight has NaN or infinite"):
+        save(model, path)
+    for predict in (model.outputs, model.predict, model.trunk_outputs):
+        with pytest.raises(ValueError, match="predicts NaN or infinite values"):
+            predict(torch.rand(3, 1, 12, 12))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float8_e4m3fn, torch.int32, torch.float64])
+def test_tensors_of_other_types_are_refused(tmp_path, dtype):
+    path = save(made(Rotate()), tmp_path / "m")
+
+    def change(header, tensors):
+        tensors["trunk.0.weight"] = tensors["trunk.0.weight"].to(dtype)
+
+    rewritten(path, change)
+    with pytest.raises(ModelError, match=str(dtype)):
+        load(path)
+
+
+def test_predicting_changes_no_state():
+    model, x = made(Rotate(90.0)), torch.rand(6, 1, 12, 12)
+    jobs = [(copies, tolerance) for copies in (1, 2, 7) for tolerance in (None, 0.0)] * 8
+
+    def predict(job):
+        copies, tolerance = job
+        if tolerance is None:
+            return model.outputs(x, copies=copies)
+        return model.predict(x, tolerance, copies=copies).output
+
+    alone = [predict(job) for job in jobs]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(predict, jobs))
+    assert all(a.equal(b) for a, b in zip(alone, together, strict=True))
+    assert not alone[0].equal(alone[2])
+    assert model.net.copies == 3
+    model.net.train()
+    with pytest.raises(RuntimeError, match="being trained"):
+        model.outputs(x)
+    assert model.net.training
+
+
+def test_a_model_in_double_precision_predicts(tmp_path):
+    net = AugNet(AugmentationModule(AugmentationLayer(SignFlip())), Own((4,), 2)).double()
+    model = Model.of(net, (4,), trunk="small", classes=("a", "b"))
+    assert model.outputs(torch.randn(3, 4)).dtype == torch.float64
