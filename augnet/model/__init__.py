@@ -6,6 +6,7 @@ header   everything about a model but its tensors
 file     reading and writing, and every reason to refuse a file
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from augnet.model import file
 from augnet.model.file import ModelError, read_header
 from augnet.model.header import Header, InvarianceRecord, Net, build_augment, describe_layers
 from augnet.net import AugNet, Prediction
+from augnet.text import one_line
 from augnet.trunks import TRUNKS, build_trunk
 
 __all__ = [
@@ -158,10 +160,10 @@ def load(path: str | Path, trunk: nn.Module | None = None) -> Model:
         raise ModelError(f"{path} is damaged: it has neither classes nor values, or both")
     try:
         net = _build(header, trunk)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, RuntimeError, ArithmeticError) as error:
         raise ModelError(
-            f"{path} cannot be built: {error}. Register transforms of your own, by importing their "
-            "module, before the file is read"
+            f"{path} cannot be built: {one_line(error)}. Register transforms of your own, by "
+            "importing their module, before the file is read"
         ) from None
     file.fill(net, tensors, path)
     return Model(net.eval(), header)
@@ -173,8 +175,8 @@ def load_augment(path: str | Path) -> Any:
     header, tensors = file.read(path)
     try:
         augment = build_augment(header.layers)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{path} has unknown transforms: {error}") from None
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ModelError(f"{path} has unknown transforms: {one_line(error)}") from None
     if isinstance(augment, nn.Module):
         prefix = "augment."
         own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
@@ -184,12 +186,12 @@ def load_augment(path: str | Path) -> Any:
 
 
 def _build(header: Header, trunk: nn.Module | None) -> AugNet:
-    if trunk is None:  # on the meta device, as a damaged shape may need any amount of memory
-        outputs = len(header.classes) or max(1, torch.Size(header.values or ()).numel())
-        with torch.device("meta"):
+    with torch.device("meta"):  # as a damaged shape may need any amount of memory
+        if trunk is None:
+            outputs = len(header.classes) or max(1, math.prod(header.values or ()))
             trunk = build_trunk(header.trunk, header.shape, outputs)
-    if header.values is not None and not isinstance(trunk, Scaled):
-        trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
+        if header.values is not None and not isinstance(trunk, Scaled):
+            trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
     options = header.net
     return AugNet(
         build_augment(header.layers),

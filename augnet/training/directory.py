@@ -298,7 +298,10 @@ def fingerprint(*tensors: Tensor) -> str:
     for tensor in tensors:
         plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
         total.update(f"{plain.dtype} {tuple(plain.shape)};".encode())
-        total.update(plain.reshape(-1).view(torch.uint8).numpy().data)
+        flat = plain.reshape(-1)
+        if flat.stride(0) != 1:  # one element may have any stride, and cannot be viewed as bytes
+            flat = flat.clone(memory_format=torch.contiguous_format)
+        total.update(flat.view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 
