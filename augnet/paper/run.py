@@ -186,8 +186,10 @@ class RunDirectory:
         return self.directory.finished
 
     def check(self) -> None:
-        """Raise DirectoryError if the path holds anything but this run; change nothing."""
+        """Raise DirectoryError if the path holds anything but this run, or damaged files."""
         self.directory.check()
+        if self.directory.finished:
+            self.directory.files()
 
     def files(self) -> dict[str, bytes]:
         """Return all files of the run, for `adopt` on another machine."""

@@ -274,6 +274,7 @@ def test_a_finished_directory_is_refused_if_the_data_changed(tmp_path):
     vectors(tmp_path / "d.npz", size=61)
     refused = augnet("learn", *arguments, "--out", out)
     assert refused.exit_code == 2
+    assert "samples (60 there, 61 now)" in refused.output
     assert "the data changed" in refused.output
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
 

@@ -309,3 +309,14 @@ def test_a_run_that_diverges_ends_with_the_reason(tmp_path):
     with pytest.raises(NonFiniteError, match="lower the learning rate"):
         list(directory(tmp_path / "run", **{"train.lr": 1e30, "train.optimizer": "sgd"}).run())
     assert not directory(tmp_path / "run").directory.path.joinpath("result.json").exists()
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "rows.jsonl", "result.json"])
+def test_a_flipped_bit_in_a_finished_run_is_noticed(tmp_path, name):
+    run = directory(tmp_path / "run", **{"train.epochs": 1})
+    list(run.run())
+    content = bytearray((run.path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (run.path / name).write_bytes(content)
+    with pytest.raises(DirectoryError, match=f"{name} is damaged"):
+        run.check()

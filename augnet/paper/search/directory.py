@@ -55,8 +55,10 @@ class SearchDirectory:
         return self.directory.finished
 
     def check(self) -> None:
-        """Raise DirectoryError if the path holds anything but this search; change nothing."""
+        """Raise DirectoryError if the path holds anything but this search, or damaged files."""
         self.directory.check()
+        if self.directory.finished:
+            self.directory.files()
 
     def run(self, storage: str | None = None) -> Iterator[Point]:
         """Search from where it was left to the end; yield and write one point after the other.
