@@ -1,15 +1,12 @@
 """Read arrays x and y: .npz, a pair of .npy files, safetensors. Nothing is ever unpickled."""
 
-import struct
-import zlib
+import warnings
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
+from safetensors.numpy import load as deserialize
 
 from augnet.data.collection import Collection, draw_rows, encode, encode_groups, to_float
 from augnet.data.input_spec import DIMENSIONS, InputSpec
@@ -18,11 +15,6 @@ from augnet.data.read_log import DataError, ReadLog
 from augnet.text import one_line
 
 CHANNELS = (1, 3, 4)
-UNREADABLE = (
-    SafetensorError, BadZipFile, zlib.error, EOFError, OSError, LookupError, TypeError,
-    AttributeError, NotImplementedError, SyntaxError, RecursionError, struct.error, RuntimeError,
-)  # fmt: skip
-"""What numpy, zipfile and safetensors raise for files that are damaged."""
 
 
 def arrays(
@@ -86,27 +78,35 @@ def _groups(found: dict[str, Any], given: str | None, path: Path) -> torch.Tenso
     return None
 
 
+def _load(path: Path, wanted: set[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the arrays with the wanted names, and the names of all."""
+    if path.suffix.lower() == ".safetensors":
+        found: dict[str, Any] = deserialize(path.read_bytes())
+        return found, list(found)
+    if path.suffix.lower() == ".npz":
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            found = {
+                name: file[name]
+                for name in file
+                if name.lower() in {each.lower() for each in wanted}
+            }
+            return found, list(file)
+    found = {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
+    for name in ("Y", *sorted(wanted - {"x"})):
+        beside = path.with_name(f"{path.stem[:-1]}{name}.npy")
+        if path.stem.lower().endswith("x") and beside.is_file():
+            found[name] = np.load(beside, allow_pickle=False)
+    return found, list(found)
+
+
 def _open(path: Path, labeled: bool, groups: str | None) -> dict[str, Any]:
     """Read x, and y and the array of groups if there are such; by names in lower case."""
-    suffix = path.suffix.lower()
-    wanted = {"x", "y"} | ({groups.lower()} if groups else set())
     try:
-        if suffix == ".safetensors":
-            found: dict[str, Any] = dict(load_file(path))
-        elif suffix == ".npz":
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                keys = list(file)
-                found = {name: file[name] for name in keys if name.lower() in wanted}
-        else:
-            found = {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-            for name in ("y", "Y", *([groups] if groups else [])):
-                beside = path.with_name(f"{path.stem[:-1]}{name}.npy")
-                if path.stem.lower().endswith("x") and beside.is_file():
-                    found[name] = np.load(beside, allow_pickle=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers of other versions
+            found, keys = _load(path, {"x", "y"} | ({groups} if groups else set()))
     except MemoryError:
         raise DataError(f"{path} says that it is larger than the memory: is it damaged?") from None
-    except UNREADABLE as error:
-        raise DataError(f"{path} is truncated or of another format: {one_line(error)}") from None
     except ValueError as error:
         if "pickle" not in str(error) and "Python objects" not in str(error):
             raise DataError(f"{path} is damaged: {one_line(error)}") from None
@@ -114,12 +114,13 @@ def _open(path: Path, labeled: bool, groups: str | None) -> dict[str, Any]:
             f"{path} contains Python objects, which could execute code and are not read: save "
             "plain arrays, np.savez('data.npz', x=x, y=y.astype(str))"
         ) from None
-    keys = keys if suffix == ".npz" else list(found)
+    except Exception as error:  # numpy, zipfile and zlib raise all kinds of errors
+        raise DataError(f"{path} is truncated or of another format: {one_line(error)}") from None
     for name, value in found.items():
         if not isinstance(value, np.ndarray):
             raise DataError(f"{path}: {name} is no array: np.savez('data.npz', x=x, y=y) saves one")
     found = {key.lower(): value for key, value in found.items()}
-    if labeled and "y" not in found and suffix == ".npy":
+    if labeled and "y" not in found and path.suffix.lower() == ".npy":
         raise DataError(f"{path} has no labels: put them into the same folder, as x.npy and y.npy")
     if "x" not in found or (labeled and "y" not in found):
         expected = "x and y" if labeled else "x"
