@@ -1,5 +1,7 @@
 """Make names from files safe to print, to write and to compare."""
 
+MAX_MESSAGE = 2000
+"""Characters of a message: an error may quote a whole file."""
 MAX_NAME = 1024
 """Characters of a name, such as that of a class."""
 
@@ -26,4 +28,5 @@ def _escape(character: str) -> str:
 def one_line(error: BaseException) -> str:
     """Return the message of an error in one line, or its type if it has none."""
     lines = [line.strip() for line in str(error).splitlines()]
-    return printable(" ".join(filter(None, lines)) or type(error).__name__)
+    text = " ".join(filter(None, lines)) or type(error).__name__
+    return printable(text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…")

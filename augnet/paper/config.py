@@ -270,7 +270,7 @@ def parse(text: str, source: str) -> Experiment:
     """Read an experiment from TOML."""
     try:
         return Experiment(**tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{source} is not valid TOML: {error}") from None
     except ValidationError as error:
         raise ConfigError(f"{source}: {explain(error, Experiment)}") from None
