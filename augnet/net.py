@@ -98,14 +98,20 @@ class AugNet(nn.Module):
         self.sampling = sampling
         self.max_batch = None if max_batch is None else validation.count(max_batch, "max_batch")
 
-    def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, generator: Generator | None = None, copies: int | None = None
+    ) -> Tensor:
         """Predict; the same `generator` state gives the same prediction."""
         validation.batch(x, "AugNet")
-        return self.aggregate(self.outputs(x, generator))
+        return self.aggregate(self.outputs(x, generator, copies))
 
-    def outputs(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        """Return the trunk's predictions for all copies, (C, B, ...)."""
-        copies = self.train_copies if self.training else self.copies
+    def outputs(
+        self, x: Tensor, generator: Generator | None = None, copies: int | None = None
+    ) -> Tensor:
+        """Return the trunk's predictions for all copies, (C, B, ...); for so many, if given."""
+        if copies is None:
+            copies = self.train_copies if self.training else self.copies
+        copies = validation.count(copies, "copies")
         if self.training and copies > 1 and self._tuned():
             raise ValueError(
                 "a RangeTuner needs the loss of each view, but a loss here is that of the average "
@@ -134,6 +140,7 @@ class AugNet(nn.Module):
         tolerance: float = 0.05,
         generator: Generator | None = None,
         step: int = 4,
+        copies: int | None = None,
     ) -> Prediction:
         """Predict with as many copies of each sample as its answer needs, up to `copies`.
 
@@ -150,16 +157,17 @@ class AugNet(nn.Module):
         if tolerance < 0:
             raise ValueError(f"tolerance is a width from 0; got {tolerance}")
         step = validation.count(step, "step")
-        params = self._params(x, generator, self.copies)
+        most = self.copies if copies is None else validation.count(copies, "copies")
+        params = self._params(x, generator, most)
         rows = torch.arange(x.shape[0], device=x.device)  # samples that need more copies
         outputs: Tensor | None = None  # for these samples
         answers, places, used = [], [], []
         while len(rows):
-            count = min(step, self.copies - (0 if outputs is None else len(outputs)))
+            count = min(step, most - (0 if outputs is None else len(outputs)))
             new = self._outputs(x, params, count, rows)
             outputs = new if outputs is None else torch.cat((outputs, new))
             done = uncertainty(outputs, self.meaning) < tolerance
-            if len(outputs) == self.copies:
+            if len(outputs) == most:
                 done = torch.ones_like(done)
             if done.any():
                 answers.append(self.aggregate(outputs[:, done]))

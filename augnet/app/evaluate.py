@@ -53,7 +53,7 @@ def evaluate(model: Model, x: Tensor, y: Tensor, seed: int = 0) -> Evaluation:
     """Evaluate a model on samples as they are read."""
     averaged = model.outputs(x, seed)
     net, classes = model.net, len(model.header.classes)
-    alone = torch.cat([net.trunk(model.prepare(part)) for part in x.split(256)])
+    alone = model.trunk_outputs(x)
     confusion, chance = None, 0.0
     if classes:
         pairs = y * classes + averaged.argmax(1)

@@ -15,6 +15,7 @@ import augnet
 from augnet.app.evaluate import Evaluation, evaluate
 from augnet.app.page import page
 from augnet.app.settings import Settings
+from augnet.categories import listing
 from augnet.data import Collection, Split, read, split
 from augnet.learn import Learner
 from augnet.learn.config import parse_budget
@@ -49,6 +50,7 @@ class Job:
         options, seed = asdict(self.settings.read), self.settings.learn.seed
         samples = read(self.settings.data, seed=seed, **options)
         self.fingerprint = _fingerprint(samples)
+        self.described = {"samples": len(samples), "classes": listing(samples.classes)}
         self.split = split(samples, seed)
         self.input_spec = self.split.train.input_spec.fitted(self.split.train.x)
         return self.split
@@ -58,8 +60,8 @@ class Job:
         """Lock the directory, and resume what was left; the data must be the same as then."""
         if not self.directory.finished:  # refuse settings before creating the directory
             self.learner = self._learner()
-        versions = {"augnet": augnet.__version__, "torch": torch.__version__}
-        with self.directory.open(self.fingerprint, python=platform.python_version(), **versions):
+        about = {"augnet": augnet.__version__, "torch": torch.__version__, **self.described}
+        with self.directory.open(self.fingerprint, python=platform.python_version(), **about):
             if self.learner is not None:
                 self._resume(self.learner)
             yield self
@@ -106,7 +108,7 @@ class Job:
         model = Model.of(result.net, shape, **fields)
         evaluation = evaluate(model, test.x, test.y, self.settings.learn.seed)
         model = Model.of(result.net, shape, evaluation=evaluation.values, **fields)
-        summary = json.dumps(_summary(model, evaluation, self.split), indent=1)
+        summary = json.dumps(_summary(model, evaluation, self.split), indent=1, allow_nan=False)
         self.directory.finish(
             {
                 "model.safetensors": to_bytes(model),

@@ -14,6 +14,7 @@ from augnet.data import Split
 from augnet.data.split import SHARED_RECORDINGS
 from augnet.learn.result import Invariance
 from augnet.model import Model
+from augnet.text import printable
 from augnet.training import Row
 
 
@@ -24,7 +25,7 @@ def page(
     rows = model.invariances
     return render(
         "app/page.html",
-        title=settings.data.rstrip("/").rpartition("/")[2],
+        title=printable(settings.data.rstrip("/").rpartition("/")[2]),
         headline=wording.headline(rows, bool(model.header.layers or model.header.measurement.gain)),
         warnings=model.header.measurement.warnings,
         measured=wording.measured(model.header),

@@ -15,6 +15,8 @@ from augnet.model import Model
 
 Columns = Mapping[str, Sequence[Any]]
 PARQUET = (".parquet", ".pq")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""With these, spreadsheets begin a formula, which may run programs."""
 
 
 def predictions(
@@ -29,17 +31,12 @@ def predictions(
     With a tolerance, a sample gets no more copies once its prediction is settled; the column
     `copies` counts them.
     """
-    before = model.net.copies
     columns: dict[str, Sequence[Any]] = {"sample": data.names}
-    try:
-        model.net.copies = copies or before
-        if tolerance is None:
-            outputs = model.outputs(data.x, seed)
-        else:
-            outputs, used = model.predict(data.x, tolerance, seed)
-            columns["copies"] = used.tolist()
-    finally:
-        model.net.copies = before
+    if tolerance is None:
+        outputs = model.outputs(data.x, seed, copies=copies)
+    else:
+        outputs, used = model.predict(data.x, tolerance, seed, copies=copies)
+        columns["copies"] = used.tolist()
     classes = model.header.classes
     if not classes:
         values = outputs.reshape(len(data), -1)
@@ -84,10 +81,29 @@ def as_parquet(columns: Columns) -> bytes:
 
 
 def as_csv(columns: Columns) -> str:
-    """Return a table as CSV, numbers with six digits."""
+    """Return a table as CSV, numbers with six digits.
+
+    A name that a spreadsheet would take for a formula begins with an apostrophe.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
-        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
+        writer.writerow(map(_cell, row))
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str) and value.startswith(FORMULA) and not _is_number(value):
+        return f"'{value}"
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

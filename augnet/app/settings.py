@@ -9,6 +9,8 @@ from typing import Any
 
 from augnet.data import DataError, ReadOptions
 from augnet.learn.config import OPTIONS, LearnConfig
+from augnet.model.header import MAX_COPIES
+from augnet.text import printable
 
 FIELDS: dict[str, Field[Any]] = {each.name: each for each in (*OPTIONS, *fields(ReadOptions))}
 """All options, in the order of `augnet learn --help`."""
@@ -51,14 +53,16 @@ class Settings:
             if each.name not in FIELDS and getattr(self.learn, each.name) != each.default
         }
         options = {name: value for name, value in self.options.items() if name not in SPEED}
-        return {"data": self.data, **options, **constants}
+        return {"data": printable(self.data), **options, **constants}
 
     @property
     def command(self) -> str:
         """The command that has these settings; the layers are in a file."""
-        parts = ["augnet learn", shlex.quote(self.data)]
+        parts = ["augnet learn", shlex.quote(printable(self.data))]
         for name, value in self.options.items():
-            if value != FIELDS[name].default:
+            if value is True:
+                parts.append(f"--{name.replace('_', '-')}")
+            elif value != FIELDS[name].default:
                 text = ARGUMENTS[name].write(value) if name in ARGUMENTS else str(value)
                 parts.append(f"--{name.replace('_', '-')} {shlex.quote(text)}")
         return " ".join(parts)
@@ -74,6 +78,7 @@ class Argument:
     parse: Callable[[Any], Any] = lambda value: value
     write: Callable[[Any], str] = str
     min: int | None = None
+    max: int | None = None
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -85,10 +90,12 @@ def read_layers(path: Path | None) -> tuple[tuple[Any, ...], ...] | None:
     """Read a TOML file: `layers = [["rotate", {name = "shear_x", limit = 0.5}], ...]`."""
     if path is None:
         return None
+    if not path.is_file():
+        raise DataError(f"{path} is not a file")
     example = 'layers = [["rotate", {name = "shear_x", limit = 0.5}]]'
     try:
         layers = tomllib.loads(path.read_text(encoding="utf-8"))["layers"]
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, RecursionError) as error:
         raise DataError(f"{path} has no layers ({error}): expected {example}") from None
     if not isinstance(layers, list) or not all(isinstance(layer, list) for layer in layers):
         raise DataError(f"{path}: layers must be a list of lists of transforms: {example}")
@@ -107,11 +114,12 @@ ARGUMENTS = {
     "budget": Argument(str | None),
     "seed": Argument(int, min=0),
     "seeds": Argument(int, min=1),
-    "copies": Argument(int, min=1),
+    "copies": Argument(int, min=1, max=MAX_COPIES),
     "threads": Argument(int | None, min=1),
     "tolerance": Argument(float),
     "jobs": Argument(int, min=1),
     "task": Argument(str),
+    "kind": Argument(str),
     "channels": Argument(str, "", parse_names, ",".join),
 }
 

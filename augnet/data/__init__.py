@@ -43,6 +43,8 @@ __all__ = [
 
 ARRAYS = (".npz", ".npy", ".safetensors")
 TABLES = (".csv", ".parquet", ".pq")
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+FOLDER = {"kind", "follow_links"}
 GROUPS_HINTS = {
     "recordings": ": each recording is a group already",
     "a folder of images": ": list the images in a table, with the columns path, label and groups",
@@ -65,8 +67,10 @@ def read(
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist")
+    if not (path.is_file() or path.is_dir()):
+        raise DataError(f"{path} is a pipe or a device: expected a file or a folder")
     given = ReadOptions(**options)
-    reader, kind, known = _reader(path)
+    reader, kind, known = _reader(path, given)
     for each in fields(ReadOptions):
         if each.name not in known and getattr(given, each.name) != each.default:
             name = each.name.replace("_", "-")
@@ -75,12 +79,12 @@ def read(
     return reader(path, given, input_spec, labeled, seed)
 
 
-def _reader(path: Path) -> tuple[Reader, str, set[str]]:
+def _reader(path: Path, options: ReadOptions) -> tuple[Reader, str, set[str]]:
     """Return the reader for a path, the kind of data, and the options it takes."""
     suffix = path.suffix.lower()
-    candidates = [path] if path.is_file() else walk(path, ReadLog())
-    if any(is_recording(file) for file in candidates):
-        return recordings, "recordings", {"max_samples", "channels", "window"}
+    if is_recording(path) if path.is_file() else _has_recordings(path, options):
+        of_folder = set() if path.is_file() else FOLDER
+        return recordings, "recordings", {"max_samples", "channels", "window"} | of_folder
     if path.is_file() and suffix in ARRAYS:
         return arrays, "arrays", {"max_samples", "task", "groups", "sfreq", "channels"}
     if path.is_file() and suffix not in TABLES:
@@ -95,4 +99,19 @@ def _reader(path: Path) -> tuple[Reader, str, set[str]]:
         raise DataError(f"reading {path} needs Pillow: pip install 'augnet[own]'") from None
     if path.is_file():
         return table, "a table", {"max_samples", "task", "size", "column", "groups"}
-    return folder, "a folder of images", {"max_samples", "task", "size"}
+    return folder, "a folder of images", {"max_samples", "task", "size"} | FOLDER
+
+
+def _has_recordings(path: Path, options: ReadOptions) -> bool:
+    """Tell whether recordings are read of a folder; ask if it has images, too."""
+    if options.kind != "auto":
+        return options.kind == "recordings"
+    found = list(walk(path, ReadLog(), options.follow_links))
+    recorded = [file for file in found if is_recording(file)]
+    images = [file for file in found if file.suffix.lower() in IMAGES]
+    if recorded and images:
+        raise DataError(
+            f"{path} has {len(images)} images (such as {images[0].name}) and {len(recorded)} "
+            f"recordings (such as {recorded[0].name}): choose --kind images or --kind recordings"
+        )
+    return bool(recorded)

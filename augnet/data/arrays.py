@@ -1,18 +1,18 @@
 """Read arrays x and y: .npz, a pair of .npy files, safetensors. Nothing is ever unpickled."""
 
+import warnings
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
+from safetensors.numpy import load as deserialize
 
-from augnet.data.collection import Collection, draw_rows, encode, encode_groups
+from augnet.data.collection import Collection, draw_rows, encode, encode_groups, to_float
 from augnet.data.input_spec import DIMENSIONS, InputSpec
 from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
+from augnet.text import one_line
 
 CHANNELS = (1, 3, 4)
 
@@ -34,8 +34,10 @@ def arrays(
     name = options.groups or "groups"
     found = _open(path, labeled, name if labeled else None)
     x, y = found["x"], found.get("y") if labeled else None
-    if x.dtype.kind not in "fiub" or x.ndim == 0:
+    if x.dtype.kind not in "fiub" or x.ndim == 0 or 0 in x.shape[1:]:
         raise DataError(f"{path}: x must be an array of numbers (N, ...); got {x.dtype} {x.shape}")
+    if y is not None and y.ndim == 0:
+        raise DataError(f"{path}: y must have one label per sample; it is a single value")
     if y is not None and len(y) != len(x):
         raise DataError(f"{path} has {len(x)} samples in x and {len(y)} labels in y")
     if len(x) == 0:
@@ -51,17 +53,17 @@ def arrays(
     names = tuple(map(str, rows.tolist()))
     if spec is None:
         signals = samples.dim() == 3
+        if signals and options.channels and len(options.channels) != samples.shape[1]:
+            raise DataError(
+                f"--channels has {len(options.channels)} names; the signals have "
+                f"{samples.shape[1]} channels (x has shape {tuple(x.shape)})"
+            )
         spec = InputSpec(
             kind=DIMENSIONS[samples.dim() - 1],
             shape=tuple(samples.shape[1:]),
             sfreq=options.sfreq if signals else None,
             channels=options.channels if signals else (),
         )
-        if spec.channels and len(spec.channels) != spec.shape[0]:
-            raise DataError(
-                f"--channels has {len(spec.channels)} names; the signals have {spec.shape[0]} "
-                f"channels (x has shape {tuple(x.shape)})"
-            )
     by = name if groups is not None else None
     return Collection(samples, labels, classes, names, spec, log, groups, by).finite()
 
@@ -76,34 +78,49 @@ def _groups(found: dict[str, Any], given: str | None, path: Path) -> torch.Tenso
     return None
 
 
+def _load(path: Path, wanted: set[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the arrays with the wanted names, and the names of all."""
+    if path.suffix.lower() == ".safetensors":
+        found: dict[str, Any] = deserialize(path.read_bytes())
+        return found, list(found)
+    if path.suffix.lower() == ".npz":
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            found = {
+                name: file[name]
+                for name in file
+                if name.lower() in {each.lower() for each in wanted}
+            }
+            return found, list(file)
+    found = {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
+    for name in ("Y", *sorted(wanted - {"x"})):
+        beside = path.with_name(f"{path.stem[:-1]}{name}.npy")
+        if path.stem.lower().endswith("x") and beside.is_file():
+            found[name] = np.load(beside, allow_pickle=False)
+    return found, list(found)
+
+
 def _open(path: Path, labeled: bool, groups: str | None) -> dict[str, Any]:
     """Read x, and y and the array of groups if there are such; by names in lower case."""
-    wanted = {"x", "y"} | ({groups.lower()} if groups else set())
     try:
-        if path.suffix == ".safetensors":
-            found: dict[str, Any] = dict(load_file(path))
-        elif path.suffix == ".npz":
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                keys = list(file)
-                found = {name: file[name] for name in keys if name.lower() in wanted}
-        else:
-            found = {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-            for name in ("y", "Y", *([groups] if groups else [])):
-                beside = path.with_name(f"{path.stem[:-1]}{name}.npy")
-                if path.stem.lower().endswith("x") and beside.exists():
-                    found[name] = np.load(beside, allow_pickle=False)
-    except (SafetensorError, BadZipFile, EOFError, OSError) as error:
-        raise DataError(f"{path} is truncated or of another format: {error}") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers of other versions
+            found, keys = _load(path, {"x", "y"} | ({groups} if groups else set()))
+    except MemoryError:
+        raise DataError(f"{path} says that it is larger than the memory: is it damaged?") from None
     except ValueError as error:
         if "pickle" not in str(error) and "Python objects" not in str(error):
-            raise DataError(f"{path} is damaged: {error}") from None
+            raise DataError(f"{path} is damaged: {one_line(error)}") from None
         raise DataError(
             f"{path} contains Python objects, which could execute code and are not read: save "
             "plain arrays, np.savez('data.npz', x=x, y=y.astype(str))"
         ) from None
-    keys = keys if path.suffix == ".npz" else list(found)
+    except Exception as error:  # numpy, zipfile and zlib raise all kinds of errors
+        raise DataError(f"{path} is truncated or of another format: {one_line(error)}") from None
+    for name, value in found.items():
+        if not isinstance(value, np.ndarray):
+            raise DataError(f"{path}: {name} is no array: np.savez('data.npz', x=x, y=y) saves one")
     found = {key.lower(): value for key, value in found.items()}
-    if labeled and "y" not in found and path.suffix == ".npy":
+    if labeled and "y" not in found and path.suffix.lower() == ".npy":
         raise DataError(f"{path} has no labels: put them into the same folder, as x.npy and y.npy")
     if "x" not in found or (labeled and "y" not in found):
         expected = "x and y" if labeled else "x"
@@ -113,7 +130,7 @@ def _open(path: Path, labeled: bool, groups: str | None) -> dict[str, Any]:
 
 def _tensor(x: np.ndarray[Any, Any]) -> torch.Tensor:
     """Keep bytes, and convert everything else to float32."""
-    return torch.from_numpy(x if x.dtype == np.uint8 else x.astype(np.float32))
+    return torch.from_numpy(x if x.dtype == np.uint8 else to_float(x))
 
 
 def _with_axes(x: torch.Tensor, spec: InputSpec | None, log: ReadLog) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """What every reader returns: samples, labels, and a log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from augnet.data.input_spec import InputSpec
 from augnet.data.options import Task
 from augnet.data.read_log import DataError, ReadLog
 from augnet.groups import number_groups
+from augnet.text import MAX_NAME, printable
 
 MAX_CLASSES = 1000
 """More classes than this are taken for a mistake."""
@@ -86,6 +87,8 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
     array = np.asarray(labels)
     if array.dtype.kind == "O":
         array = np.asarray([str(label) for label in labels])
+    if array.dtype.kind not in "fiubUS":
+        raise DataError(f"labels are numbers or strings; got an array of {array.dtype}")
     if array.dtype.kind in "US":
         numbers = _numbers(array)
         if numbers is not None and (task == "regression" or (numbers % 1 != 0).any()):
@@ -98,7 +101,7 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
         array = array[:, 0]
     fractions = array.dtype.kind == "f" and not (array[np.isfinite(array)] % 1 == 0).all()
     if task == "regression" or (task == "auto" and (fractions or array.ndim > 1)):
-        return torch.as_tensor(array.astype(np.float32)), ()
+        return torch.as_tensor(to_float(array)), ()
     if array.ndim > 1:
         raise DataError(
             f"classification takes one label per sample; got shape {array.shape}: argmax(1)?"
@@ -119,7 +122,23 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
             f"them {int(np.median(counts))} times or less: use --task regression if these are "
             "values, and --task classification if they are classes"
         )
-    return torch.as_tensor(numbers.astype(np.int64)), tuple(str(name) for name in names)
+    return torch.as_tensor(numbers.astype(np.int64)), _class_names(names)
+
+
+def _class_names(names: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of classes as they can be written everywhere."""
+    classes = tuple(map(printable, names))
+    if len(set(classes)) < len(classes):
+        raise DataError("names of classes differ in characters only that cannot be printed")
+    if max(map(len, classes)) > MAX_NAME:
+        raise DataError(f"a label has more than {MAX_NAME} characters: is it the column of labels?")
+    return classes
+
+
+def to_float(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Convert numbers to float32; those that are too large become infinite, and are skipped."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
 
 
 def _numbers(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:

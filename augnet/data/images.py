@@ -17,6 +17,7 @@ from augnet.data.folders import walk
 from augnet.data.input_spec import InputSpec
 from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
+from augnet.text import printable
 
 MAX_PIXELS = 64_000_000
 """Larger images are skipped: a few bytes can decompress to more than the memory."""
@@ -38,7 +39,11 @@ def folder(
 ) -> Collection:
     """Read images; the class of a file is the first folder below `path` that contains it."""
     log = ReadLog()
-    found = [file for file in walk(path, log) if _is_sample(file, path, labeled, log)]
+    found = [
+        file
+        for file in walk(path, log, options.follow_links)
+        if _is_sample(file, path, labeled, log)
+    ]
     if not found:
         example = f"{path}/cat/1.png" if labeled else f"{path}/1.png"
         raise DataError(f"no images in {path}: expected files such as {example}. {log}".strip())
@@ -75,7 +80,7 @@ def files(
     if not good:
         raise DataError(f"none of {len(chosen)} images can be read: {'; '.join(log)}")
     kept = [rows[number] for number in good]
-    names = tuple(os.path.relpath(paths[row], root) for row in kept)
+    names = tuple(printable(os.path.relpath(paths[row], root)) for row in kept)
     classes: tuple[str, ...] = ()
     if labels is not None:
         y, classes = encode([labels[row] for row in kept], options.task)

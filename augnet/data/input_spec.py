@@ -3,11 +3,11 @@
 from typing import Annotated, Any, Literal, TypeAlias
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
 Kind: TypeAlias = Literal["images", "signals", "vectors"]
-Size: TypeAlias = Annotated[int, Field(ge=1)]
+Size: TypeAlias = Annotated[int, Field(ge=1, lt=2**31)]
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 DIMENSIONS: dict[int, Kind] = {1: "vectors", 2: "signals", 3: "images"}
 
@@ -34,6 +34,17 @@ class InputSpec(BaseModel):
     """The names of the channels of signals."""
     window: Annotated[Finite, Field(gt=0)] | None = None
     """The length of windows of recordings, in seconds."""
+
+    @model_validator(mode="after")
+    def _lengths_fit(self) -> "InputSpec":
+        if DIMENSIONS.get(len(self.shape)) != self.kind:
+            raise ValueError(f"{self.kind} do not have shape {self.shape}")
+        for name in ("center", "scale"):
+            if len(getattr(self, name)) not in (1, self.shape[0]):
+                raise ValueError(f"{name} has {len(getattr(self, name))} values for {self.shape}")
+        if self.channels and len(self.channels) != self.shape[0]:
+            raise ValueError(f"{len(self.channels)} names of channels for shape {self.shape}")
+        return self
 
     @property
     def shared(self) -> dict[str, Any]:

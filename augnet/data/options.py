@@ -1,11 +1,13 @@
 """The options of reading data, with their defaults and meaning."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from augnet.data.read_log import DataError
 
 Task: TypeAlias = Literal["auto", "classification", "regression"]
+FolderKind: TypeAlias = Literal["auto", "images", "recordings"]
 
 
 def _help(text: str, minimum: int | None = None) -> dict[str, Any]:
@@ -28,6 +30,13 @@ class ReadOptions:
             "classification, regression or auto: labels with a fractional part are for regression."
         ),
     )
+    kind: FolderKind = field(
+        default="auto",
+        metadata=_help("images, recordings or auto: what to read of a folder that has both."),
+    )
+    follow_links: bool = field(
+        default=False, metadata=_help("Follow links out of the folder, too.")
+    )
     column: str | None = field(default=None, metadata=_help("The column of labels in a table."))
     groups: str | None = field(
         default=None,
@@ -49,3 +58,11 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.task not in get_args(Task):
             raise DataError(f"--task is one of {', '.join(get_args(Task))}; got {self.task!r}")
+        if self.kind not in get_args(FolderKind):
+            raise DataError(
+                f"--kind is one of {', '.join(get_args(FolderKind))}; got {self.kind!r}"
+            )
+        for name in ("sfreq", "window"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise DataError(f"--{name} takes a positive number; got {value}")

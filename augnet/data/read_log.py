@@ -2,6 +2,11 @@
 
 from collections.abc import Iterator
 
+from augnet.text import printable
+
+EXAMPLE = 300
+"""Characters of an example, at most."""
+
 
 class DataError(ValueError):
     """Data that cannot be used, with the reason and the likely fix."""
@@ -19,10 +24,11 @@ class ReadLog:
         """Count skipped items."""
         if count:
             self.counts[reason] = self.counts.get(reason, 0) + count
-            self.examples.setdefault(reason, str(example))
+            self.examples.setdefault(reason, printable(example)[:EXAMPLE])
 
     def note(self, text: str) -> None:
         """Add a note on what was done to the data, once."""
+        text = printable(text)
         if text not in self.notes:
             self.notes.append(text)
 

@@ -13,6 +13,7 @@ from augnet.data.folders import walk
 from augnet.data.input_spec import InputSpec
 from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
+from augnet.text import one_line, printable
 
 SUFFIXES = (".edf", ".bdf", ".fif", ".fif.gz")
 MAX_WINDOW, EVENT_WINDOW = 30.0, 1.0
@@ -39,7 +40,7 @@ def recordings(
     `labeled=False`, windows follow each other from the beginning to the end.
     """
     log = ReadLog()
-    files = [path] if path.is_file() else [f for f in walk(path, log) if is_recording(f)]
+    files = [path] if path.is_file() else _files(path, options, log)
     raws = [(file, _open(file, log)) for file in files]
     opened: list[Opened] = [(file, raw, _marks(raw)) for file, raw in raws if raw is not None]
     if labeled and not any(marks for _, _, marks in opened):
@@ -60,7 +61,7 @@ def recordings(
         onsets, texts, data = cut
         parts.append(data)
         labels += texts
-        names += [f"{file.name} at {onset:g} s" for onset in onsets]
+        names += [printable(f"{file.name} at {onset:g} s") for onset in onsets]
         groups += [len(parts) - 1] * len(data)
     if spec is None or not names:
         hint = ". Labels are annotations, or one sub-folder per class" if labeled else ""
@@ -73,6 +74,10 @@ def recordings(
         log.note(f"{len(rows)} of {len(x)} windows were drawn (--max-samples)")
         windows = windows[rows]
     return windows.finite()
+
+
+def _files(path: Path, options: ReadOptions, log: ReadLog) -> list[Path]:
+    return [file for file in walk(path, log, options.follow_links) if is_recording(file)]
 
 
 def is_recording(path: Path) -> bool:
@@ -89,8 +94,8 @@ def _open(path: Path, log: ReadLog) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about file names and missing headers
             return mne.io.read_raw(path, preload=False, verbose="error")
-    except (OSError, ValueError, RuntimeError, KeyError, IndexError, TypeError) as error:
-        log.skip("recordings that cannot be read", f"{path.name}: {error}")
+    except Exception as error:  # MNE raises all kinds of errors for damaged files
+        log.skip("recordings that cannot be read", f"{path.name}: {one_line(error)}")
         return None
 
 
@@ -161,8 +166,8 @@ def _cut(
             log.note(f"some recordings were resampled to {spec.sfreq:g} Hz")
             raw = raw.resample(spec.sfreq, verbose="error")
         data = raw.get_data(picks=list(spec.channels)).astype(np.float32)
-    except (OSError, ValueError, RuntimeError) as error:
-        log.skip("recordings that cannot be read", f"{file.name}: {error}")
+    except Exception as error:
+        log.skip("recordings that cannot be read", f"{file.name}: {one_line(error)}")
         return None
     length = spec.shape[1]
     if marks is None:

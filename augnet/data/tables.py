@@ -1,6 +1,7 @@
 """Read tables: a CSV or Parquet file with the path and the label of each image."""
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,10 @@ from augnet.data.collection import Collection
 from augnet.data.input_spec import InputSpec
 from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
+from augnet.text import one_line
 
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+"""Words for a missing value, in lower case."""
 PATHS = ("path", "file", "filename", "file_name", "filepath", "image", "image_path")
 LABELS = ("label", "class", "target", "y", "category")
 
@@ -33,15 +37,16 @@ def table(
     groups = _groups(columns, options.groups, path) if labeled else None
     log = ReadLog()
     here = path.parent
+    missing = _missing(labels or ())
     rows = []
     for number, name in enumerate(paths):
         if not str(name or "").strip():
             log.skip("rows without a path", f"row {number + 1}")
-        elif labels is not None and _is_empty(labels[number]):
+        elif labels is not None and _word(labels[number]) in missing:
             log.skip("rows without a label", f"row {number + 1}")
         elif groups is not None and _is_empty(groups[number]):
             log.skip("rows without a group", f"row {number + 1}")
-        elif not (here / str(name)).exists():
+        elif not _is_file(here / str(name)):
             log.skip("missing files", name)
         else:
             rows.append(number)
@@ -58,6 +63,31 @@ def table(
         None if groups is None else [groups[row] for row in rows],
     )
     return replace(collection, grouped_by=options.groups or "groups") if groups else collection
+
+
+def _missing(labels: Sequence[object]) -> set[str]:
+    """Return what stands for a missing label: "NA" and the like, if all others are numbers."""
+    words = set(map(_word, labels))
+    others = words - MISSING
+    return MISSING if others and all(map(_is_number, others)) else {""}
+
+
+def _word(cell: object) -> str:
+    return "" if cell is None else str(cell).strip().lower()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or has a null character
+        return False
 
 
 def _is_empty(cell: object) -> bool:
@@ -80,6 +110,8 @@ def _csv(path: Path) -> dict[str, Sequence[object]]:
             rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from None
+    if not rows:
+        raise DataError(f"{path} has no rows: expected a line of column names, and one per image")
     return {name: [row[name] for row in rows] for name in reader.fieldnames or ()}
 
 
@@ -93,8 +125,8 @@ def _parquet(path: Path) -> dict[str, Sequence[object]]:
         ) from None
     try:
         return dict(parquet.read_table(path).to_pydict())
-    except arrow.ArrowException as error:
-        raise DataError(f"{path} is not a Parquet file: {error}") from None
+    except (arrow.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise DataError(f"{path} is not a Parquet file: {one_line(error)}") from None
 
 
 def _column(

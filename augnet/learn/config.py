@@ -162,7 +162,7 @@ class LearnConfig:
             value = getattr(self, each.name)
             if each.type is int and each.name != "seed":
                 validation.count(value, each.name)
-            if each.type is float and not (isinstance(value, Real) and value > 0):
+            if each.type is float and not (isinstance(value, Real) and 0 < value < math.inf):
                 raise ValueError(f"{each.name} takes a positive number; got {value!r}")
         for name in FRACTIONS:
             if getattr(self, name) > 1:
@@ -198,7 +198,7 @@ def parse_budget(budget: int | float | str | None) -> int | float | None:
         value = float(match[1]) * SECONDS[match[2]] if match else math.nan
     else:
         value = float(budget) if isinstance(budget, Real) else math.nan
-    if isinstance(budget, bool) or not value > 0:
+    if isinstance(budget, bool) or not 0 < value < math.inf:
         raise ValueError(
             "budget takes a whole number of epochs, or a time, such as '90s', '10m' or '1h', or "
             f"seconds as 30.0; got {budget!r}"

@@ -21,6 +21,8 @@ from augnet.transforms import TRANSFORMS, Transform, TransformSpec, build_transf
 from augnet.transforms.noise import permutation
 from augnet.trunks import build_trunk
 
+MAX_VALUE = 1e15
+"""Larger numbers are refused: their squares, and sums of these, overflow in float32."""
 IMAGE_CHANNELS = (1, 3, 4)
 MIN_SIDE = 8
 """Two similar axes of at least this size before 1, 3 or 4 last ones are height and width."""
@@ -99,7 +101,7 @@ def prepare_data(
         )
     if len(samples) < config.min_samples:
         raise ValueError(f"learn takes at least {config.min_samples} samples; got {len(samples)}")
-    validation.finite(samples, "learn takes finite x; it has NaN or infinite values")
+    _check_values(samples, "x")
     _check_images(samples)
     regression = labels.is_floating_point()
     labels = _values(labels, samples.dtype) if regression else _classes(labels, names, config)
@@ -130,6 +132,17 @@ def _samples(x: Any) -> Tensor:
     if samples.dim() < 2:
         raise ValueError(f"learn takes x as (N, ...); got shape {tuple(samples.shape)}")
     return samples.detach() if samples.dtype in validation.FLOATS else samples.detach().float()
+
+
+def _check_values(values: Tensor, name: str) -> None:
+    """Refuse NaN, infinite values, and values that would become such in training."""
+    validation.finite(values, f"learn takes finite {name}; it has NaN or infinite values")
+    largest = values.abs().amax().item()
+    if largest > MAX_VALUE:
+        raise ValueError(
+            f"learn takes {name} up to {MAX_VALUE:.0e}; the largest value is {largest:.3g}: leave "
+            "out wrong samples, or divide by the standard deviation"
+        )
 
 
 def _from_array(array: NDArray[Any], name: str) -> Tensor:
@@ -178,7 +191,7 @@ def _labels(y: Any) -> tuple[Tensor, tuple[str, ...]]:
 def _values(labels: Tensor, dtype: torch.dtype) -> Tensor:
     """Validate targets that are values."""
     labels = labels.detach().to(dtype)
-    validation.finite(labels, "learn takes finite y; it has NaN or infinite values")
+    _check_values(labels, "y")
     if bool((labels.std(0) == 0).any()):
         raise ValueError("learn takes targets that vary; some of these are all the same")
     return labels

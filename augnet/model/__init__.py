@@ -6,6 +6,7 @@ header   everything about a model but its tensors
 file     reading and writing, and every reason to refuse a file
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet import files
+from augnet import files, validation
 from augnet.aggregate import AGGREGATES
 from augnet.learn.inputs import Scaled
 from augnet.learn.result import Invariance
@@ -22,6 +23,7 @@ from augnet.model import file
 from augnet.model.file import ModelError, read_header
 from augnet.model.header import Header, InvarianceRecord, Net, build_augment, describe_layers
 from augnet.net import AugNet, Prediction
+from augnet.text import one_line
 from augnet.trunks import TRUNKS, build_trunk
 
 __all__ = [
@@ -38,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Model:
-    """A network and its description."""
+    """A network in eval mode, and its description. Predicting changes neither."""
 
     net: AugNet
     header: Header
@@ -49,7 +51,7 @@ class Model:
     ) -> "Model":
         """Describe a network for samples of a shape; `fields` are other fields of `Header`.
 
-        `invariances` may be those of `learn`.
+        The network is put into eval mode. `invariances` may be those of `learn`.
         """
         invariances = fields.pop("invariances", ())
         name = net.meaning
@@ -70,7 +72,7 @@ class Model:
             ),
             **fields,
         )
-        return cls(net, header)
+        return cls(net.eval(), header)
 
     @property
     def invariances(self) -> tuple[Invariance, ...]:
@@ -82,30 +84,54 @@ class Model:
         return x.float() if self.header.input_spec is None else self.header.input_spec.prepare(x)
 
     @torch.no_grad()
-    def outputs(self, x: Tensor, seed: int = 0, batch: int = 256) -> Tensor:
+    def outputs(
+        self, x: Tensor, seed: int = 0, batch: int = 256, copies: int | None = None
+    ) -> Tensor:
         """Return the logits or values of samples as they are read.
 
         Each batch has its own generator, so that the outputs for a sample do not depend on later
-        batches.
+        batches. `copies` replaces those of the network.
         """
-        return torch.cat(
-            [self.net(part, generator) for part, generator in self._batches(x, seed, batch)]
-        )
+        batches = self._batches(x, seed, batch)
+        return _finite(torch.cat([self.net(part, source, copies) for part, source in batches]))
 
     def predict(
-        self, x: Tensor, tolerance: float = 0.05, seed: int = 0, batch: int = 256
+        self,
+        x: Tensor,
+        tolerance: float = 0.05,
+        seed: int = 0,
+        batch: int = 256,
+        copies: int | None = None,
     ) -> Prediction:
         """Return the same, with more copies only for samples whose prediction is not settled."""
         parts = [
-            self.net.predict(part, tolerance, generator)
+            self.net.predict(part, tolerance, generator, copies=copies)
             for part, generator in self._batches(x, seed, batch)
         ]
-        return Prediction(*(torch.cat(each) for each in zip(*parts, strict=True)))
+        output, used = (torch.cat(each) for each in zip(*parts, strict=True))
+        return Prediction(_finite(output), used)
+
+    @torch.no_grad()
+    def trunk_outputs(self, x: Tensor, batch: int = 256) -> Tensor:
+        """Return the logits or values of the trunk alone, without copies."""
+        batches = self._batches(x, 0, batch)
+        return _finite(torch.cat([self.net.trunk(part) for part, _ in batches]))
 
     def _batches(self, x: Tensor, seed: int, batch: int) -> Iterator[tuple[Tensor, Generator]]:
-        self.net.eval()
+        if any(module.training for module in self.net.modules()):
+            raise RuntimeError("this model is being trained: call model.net.eval() first")
+        dtype = next((each.dtype for each in self.net.parameters()), torch.float32)
         for number, part in enumerate(x.split(batch)):
-            yield self.prepare(part), Generator().manual_seed(seed + 1_000_003 * number)
+            yield self.prepare(part).to(dtype), Generator().manual_seed(seed + 1_000_003 * number)
+
+
+def _finite(output: Tensor) -> Tensor:
+    """Refuse predictions that are no numbers."""
+    validation.finite(
+        output,
+        "the model predicts NaN or infinite values: its weights or these samples are too large",
+    )
+    return output
 
 
 def save(model: Model, path: str | Path) -> Path:
@@ -134,10 +160,10 @@ def load(path: str | Path, trunk: nn.Module | None = None) -> Model:
         raise ModelError(f"{path} is damaged: it has neither classes nor values, or both")
     try:
         net = _build(header, trunk)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, RuntimeError, ArithmeticError) as error:
         raise ModelError(
-            f"{path} cannot be built: {error}. Register transforms of your own, by importing their "
-            "module, before the file is read"
+            f"{path} cannot be built: {one_line(error)}. Register transforms of your own, by "
+            "importing their module, before the file is read"
         ) from None
     file.fill(net, tensors, path)
     return Model(net.eval(), header)
@@ -149,8 +175,8 @@ def load_augment(path: str | Path) -> Any:
     header, tensors = file.read(path)
     try:
         augment = build_augment(header.layers)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{path} has unknown transforms: {error}") from None
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ModelError(f"{path} has unknown transforms: {one_line(error)}") from None
     if isinstance(augment, nn.Module):
         prefix = "augment."
         own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
@@ -160,12 +186,12 @@ def load_augment(path: str | Path) -> Any:
 
 
 def _build(header: Header, trunk: nn.Module | None) -> AugNet:
-    if trunk is None:  # on the meta device, as a damaged shape may need any amount of memory
-        outputs = len(header.classes) or max(1, torch.Size(header.values or ()).numel())
-        with torch.device("meta"):
+    with torch.device("meta"):  # as a damaged shape may need any amount of memory
+        if trunk is None:
+            outputs = len(header.classes) or max(1, math.prod(header.values or ()))
             trunk = build_trunk(header.trunk, header.shape, outputs)
-    if header.values is not None and not isinstance(trunk, Scaled):
-        trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
+        if header.values is not None and not isinstance(trunk, Scaled):
+            trunk = Scaled(trunk, torch.zeros(header.values), torch.ones(header.values))
     options = header.net
     return AugNet(
         build_augment(header.layers),

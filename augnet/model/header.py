@@ -1,21 +1,31 @@
 """The header of a model file, in JSON: everything but the tensors."""
 
+import math
 from dataclasses import asdict, fields, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 import augnet
 from augnet.data.input_spec import Finite, InputSpec, Size
 from augnet.layers import AugmentationLayer, AugmentationModule, identity
 from augnet.layers.layer import Mixing
 from augnet.learn.result import Invariance, InvarianceResult, Status
+from augnet.text import MAX_NAME, printable
 from augnet.transforms import Bernoulli, Transform, build_transforms
 
 SCHEMA = 3
 """The version of the format."""
 OLDEST = 2
 """The oldest version that is read: its files lack optional fields only."""
+
+
+MAX_COPIES = 10_000
+MAX_CLASSES = 10_000
+MAX_ROWS = 1000
+"""Layers and transforms, at most: a file with more is damaged, or would run for hours."""
+Spec: TypeAlias = dict[str, JsonValue]
+Name: TypeAlias = Annotated[str, Field(max_length=MAX_NAME)]
 
 
 class StrictModel(BaseModel):
@@ -27,7 +37,7 @@ class StrictModel(BaseModel):
 class Layer(StrictModel):
     """The transforms of a layer and its options; weights and magnitudes are tensors of the file."""
 
-    transforms: tuple[dict[str, JsonValue], ...]
+    transforms: Annotated[tuple[Spec, ...], Field(min_length=1, max_length=MAX_ROWS)]
     temperature: Finite = 1.0
     tolerance: Finite = 1e-3
     mixing: Mixing = "weighted"
@@ -55,7 +65,7 @@ class Layer(StrictModel):
 class InvarianceRecord(StrictModel):
     """One `Invariance`, in JSON."""
 
-    transform: dict[str, JsonValue]
+    transform: Spec
     status: Status
     strength: Finite
     interval: tuple[Finite, Finite]
@@ -138,7 +148,7 @@ class Net(StrictModel):
     """How many copies are predicted, and how their predictions are aggregated."""
 
     aggregate: str
-    copies: Size
+    copies: Annotated[Size, Field(le=MAX_COPIES)]
     sampling: Literal["independent", "stratified"] = "independent"
 
 
@@ -151,19 +161,42 @@ class Header(StrictModel):
     """A name of `augnet.trunks`, or a module:Class, which is not imported when the file is read."""
     shape: tuple[Size, ...]
     """The shape of one sample."""
-    classes: tuple[str, ...] = ()
+    classes: Annotated[tuple[Name, ...], Field(max_length=MAX_CLASSES)] = ()
     """The names of the classes, in the order of the outputs; none for regression."""
     values: tuple[Size, ...] | None = None
     """The shape of one target; None for classification."""
-    layers: tuple[Layer, ...]
+    layers: Annotated[tuple[Layer, ...], Field(max_length=MAX_ROWS)]
     net: Net
     input_spec: InputSpec | None = None
-    invariances: tuple[InvarianceRecord, ...] = ()
+    invariances: Annotated[tuple[InvarianceRecord, ...], Field(max_length=MAX_ROWS)] = ()
     measurement: Measurement = Measurement()
     settings: dict[str, JsonValue] = {}
     """The settings of the command that made the model."""
     evaluation: dict[str, JsonValue] = {}
     """Scores on test samples."""
+
+    @field_validator("classes")
+    @classmethod
+    def _differ(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(map(printable, classes))
+        if len(set(names)) < len(names):
+            raise ValueError("two classes have the same name")
+        return names
+
+    @field_validator("evaluation")
+    @classmethod
+    def _has_scores(cls, evaluation: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        for name in ("samples", "score", "score_without_averaging") if evaluation else ():
+            value = evaluation.get(name)
+            if not isinstance(value, int | float) or not math.isfinite(value):
+                raise ValueError(f"{name} is {value!r}, not a number")
+        return evaluation
+
+    @model_validator(mode="after")
+    def _shapes_agree(self) -> "Header":
+        if self.input_spec is not None and self.input_spec.shape != self.shape:
+            raise ValueError(f"shape is {self.shape}, that of input_spec {self.input_spec.shape}")
+        return self
 
 
 def to_spec(transform: Transform) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from augnet.paper.launch import (
 )
 from augnet.paper.run import RunDirectory
 from augnet.paper.train import Row, transforms_of
-from augnet.training import DirectoryError
+from augnet.training import DirectoryError, NonFiniteError
 from augnet.validation import nearest
 
 app = typer.Typer(
@@ -74,7 +74,7 @@ def run(
     Under torchrun, all of its processes share each run.
     """
     interrupted = "The same command resumes after the last epoch."
-    with report_errors(ConfigError, DirectoryError, interrupted=interrupted):
+    with report_errors(ConfigError, DirectoryError, NonFiniteError, interrupted=interrupted):
         experiment = config.read(name)
         changes = dict(map(config.parse_change, set or []))
         configs = [
@@ -134,7 +134,8 @@ def search(
 
     last = "trial" if uses_trials(method) else "point"
     resumes = f"The same command resumes after the last {last}."
-    with report_errors(ConfigError, DirectoryError, SearchError, interrupted=resumes):
+    refusals = (ConfigError, DirectoryError, NonFiniteError, SearchError)
+    with report_errors(*refusals, interrupted=resumes):
         experiment = config.read(name)
         if method not in SEARCHES and method not in experiment.variants:
             known = (*SEARCHES, *experiment.variants)

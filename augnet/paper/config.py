@@ -4,8 +4,9 @@ A file in `experiments/` holds our settings; `[protocols.*]` and `[variants.*]` 
 differs. `resolve` merges them, and `--set` on top, into a complete `Config`.
 """
 
+import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from itertools import product
 from typing import Annotated, Any, Literal, get_args
@@ -23,6 +24,9 @@ from augnet.regularizers import REGULARIZERS, Schedule
 from augnet.validation import nearest
 
 EXPERIMENTS = resources.files("augnet.paper") / "experiments"
+
+
+Fraction = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
@@ -81,8 +85,8 @@ class Training(Section):
     batch_size: int = Field(ge=1)
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     lr: float = Field(default=1e-3, gt=0)
-    betas: tuple[float, float] = (0.9, 0.999)
-    momentum: float = 0.0
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    momentum: float = Field(default=0.0, ge=0)
     weight_decay: float = Field(default=0.0, ge=0)
     augment_lr: float | None = Field(default=None, gt=0)
     augment_weight_decay: float = Field(default=0.0, ge=0)
@@ -266,7 +270,7 @@ def parse(text: str, source: str) -> Experiment:
     """Read an experiment from TOML."""
     try:
         return Experiment(**tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{source} is not valid TOML: {error}") from None
     except ValidationError as error:
         raise ConfigError(f"{source}: {explain(error, Experiment)}") from None
@@ -307,10 +311,22 @@ def resolve(
         if (section := key.partition(".")[0]) not in experiment.base:
             raise ConfigError(f"unknown key {section!r}{nearest(section, experiment.base)}")
         settings = merge(settings, nested(key, value))
+    for key, number in _numbers(settings):
+        if not math.isfinite(number):
+            raise ConfigError(f"{key} is {number}: expected a finite number")
     try:
         return Config(experiment=name, variant=variant, protocol=protocol, sweep=point, **settings)
     except ValidationError as error:
         raise ConfigError(explain(error, Config)) from None
+
+
+def _numbers(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
+    """Yield all floats in a value, with their keys."""
+    if isinstance(value, float):
+        yield key, value
+    items = value.items() if isinstance(value, Mapping) else ()
+    for name, each in (*items, *(enumerate(value) if isinstance(value, list) else ())):
+        yield from _numbers(each, f"{key}.{name}" if key else str(name))
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -360,6 +376,8 @@ def _parse_value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text.strip()
+    except RecursionError:
+        raise ConfigError(f"{text[:20]}... is nested too deeply") from None
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:

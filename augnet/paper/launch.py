@@ -27,7 +27,7 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 
 from augnet.paper.config import Config, ConfigError
 from augnet.paper.run import RunDirectory
-from augnet.training import DirectoryError
+from augnet.training import DirectoryError, NonFiniteError
 from augnet.validation import nearest
 
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
@@ -102,7 +102,7 @@ def complete(path: Path, config: Config, seed: int, machine: Machine) -> None:
 
 def _refusal(text: str) -> Exception | None:
     """Return the refusal at the end of a traceback of another process, if it is one."""
-    for kind in (ConfigError, DirectoryError):
+    for kind in (ConfigError, DirectoryError, NonFiniteError):
         _, found, message = text.rpartition(f"{kind.__name__}: ")
         if found:
             return kind(message.strip())

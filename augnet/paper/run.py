@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 from safetensors.torch import save as to_safetensors
+from torch import Generator, nn
 
 import augnet
 from augnet.layers import (
@@ -36,12 +37,14 @@ from augnet.net import AugNet
 from augnet.paper.config import Config, ConfigError, Named
 from augnet.paper.datasets import DATASETS, Splits, file_fingerprint
 from augnet.paper.train import Row, Trainer, build_regularizer
-from augnet.training import DirectoryError, ResumableDirectory, keep_freed_memory
+from augnet.training import DirectoryError, NonFiniteError, ResumableDirectory, keep_freed_memory
 from augnet.transforms import TransformSpec, build_transforms
 from augnet.trunks import TRUNKS
 from augnet.validation import nearest
 
 ROWS = "rows.jsonl"
+ERRORS = (TypeError, ValueError, RuntimeError, ArithmeticError, LookupError)
+"""What networks and transforms raise if their arguments or samples do not fit."""
 
 
 def layers(
@@ -100,9 +103,35 @@ def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
     trunk = make("trunk", TRUNKS, config.trunk)
     _check_regularizer(config, augment)
     try:
-        return AugNet(augment, trunk, **config.net.model_dump()), splits
+        net = AugNet(augment, trunk, **config.net.model_dump())
     except ValueError as error:
         raise ConfigError(f"net: {error}") from None
+    check_fit(config, augment, trunk, splits)
+    return net, splits
+
+
+def check_fit(config: Config, augment: Any, trunk: nn.Module, splits: Splits) -> None:
+    """Raise ConfigError if the data does not fit the transforms or the trunk: try two samples."""
+    x, y = splits.train.x[:2], splits.train.y
+    measured = [config.measure.transform] if config.measure else []
+    generator = Generator().manual_seed(0)
+    training = trunk.training
+    try:
+        for transform in build_transforms([*config.scores.invariance, *measured]):
+            transform(x, generator=generator)
+        with torch.no_grad():
+            outputs = trunk.eval()(augment(x, generator)).shape[1]
+    except ERRORS as error:
+        shape = tuple(x.shape[1:])
+        raise ConfigError(f"samples of shape {shape} do not fit: {_one_line(error)}") from None
+    finally:
+        trunk.train(training)
+    if outputs <= int(y.max()):
+        raise ConfigError(f"trunk has {outputs} outputs; the data has {int(y.max()) + 1} classes")
+
+
+def _one_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _check_regularizer(config: Config, augment: object) -> None:
@@ -130,8 +159,8 @@ def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **e
             raise ConfigError(f"unknown key '{kind}.{key}' for {spec.name}{nearest(key, known)}")
     try:
         return factory(**extra, **spec.arguments)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{kind}.{spec.name}: {error}") from None
+    except ERRORS as error:
+        raise ConfigError(f"{kind}.{spec.name}: {_one_line(error)}") from None
 
 
 def commit() -> str:
@@ -157,8 +186,10 @@ class RunDirectory:
         return self.directory.finished
 
     def check(self) -> None:
-        """Raise DirectoryError if the path holds anything but this run; change nothing."""
+        """Raise DirectoryError if the path holds anything but this run, or damaged files."""
         self.directory.check()
+        if self.directory.finished:
+            self.directory.files()
 
     def files(self) -> dict[str, bytes]:
         """Return all files of the run, for `adopt` on another machine."""
@@ -221,6 +252,9 @@ class RunDirectory:
 
     def _finish(self, trainer: Trainer) -> None:
         tensors = {key: value.contiguous() for key, value in trainer.net.state_dict().items()}
+        for key, value in tensors.items():
+            if not bool(value.isfinite().all()):
+                raise NonFiniteError(f"{key} has NaN or infinite values: lower the learning rate")
         best = trainer.best_epoch if self.config.train.patience else len(trainer.rows) - 1
         result: dict[str, Any] = {"epochs": len(trainer.rows), "kept": trainer.rows[best]}
         if self.config.measure:

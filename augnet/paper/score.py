@@ -47,14 +47,12 @@ def accuracy_by_copies(
     net: AugNet, samples: Samples, copies: Sequence[int], generator: Generator
 ) -> dict[int, float]:
     """Return the accuracy for several numbers of copies, each using the first of the same views."""
-    usual, net.copies = net.copies, max(copies)
     right: dict[int, list[Tensor]] = {count: [] for count in copies}
-    size = max(1, BATCH // net.copies)
+    size = max(1, BATCH // max(copies))
     for x, y in zip(samples.x.split(size), samples.y.split(size), strict=True):
-        outputs = net.outputs(x, generator)
+        outputs = net.outputs(x, generator, max(copies))
         for count in copies:
             right[count].append(net.aggregate(outputs[:count]).argmax(1) == y)
-    net.copies = usual
     return {count: torch.cat(each).double().mean().item() for count, each in right.items()}
 
 
@@ -67,18 +65,16 @@ def time_by_copies(
     The values are medians of several rounds. The trunk and all numbers of copies take turns, so
     that a machine that is busy for a while slows down all of them.
     """
-    usual, x = net.copies, x[:TIMED]
+    x = x[:TIMED]
     rounds: list[list[float]] = []
     for _ in range(1 + ROUNDS):
         rounds.append([])
         for count in (0, *copies):
-            net.copies = count or usual
             start = time.perf_counter()
-            net(x, generator) if count else net.trunk(x)
+            net(x, generator, count) if count else net.trunk(x)
             if x.device.type != "cpu":
                 torch.accelerator.synchronize()
             rounds[-1].append(time.perf_counter() - start)
-    net.copies = usual
     trunk, *rest = map(statistics.median, zip(*rounds[1:], strict=True))  # the first warms up
     return {count: seconds / trunk for count, seconds in zip(copies, rest, strict=True)}
 

@@ -10,13 +10,14 @@ The digests of files are in the manifest of a directory, `manifest.json`.
 from augnet.training.allocator import keep_freed_memory
 from augnet.training.average import WeightAverage
 from augnet.training.directory import DirectoryError, ResumableDirectory, fingerprint
-from augnet.training.loop import Loop, Row, descend, one_cycle, update
+from augnet.training.loop import Loop, NonFiniteError, Row, descend, one_cycle, update
 from augnet.training.random_state import RandomState
 from augnet.training.threads import choose_threads, use_threads
 
 __all__ = [
     "DirectoryError",
     "Loop",
+    "NonFiniteError",
     "RandomState",
     "ResumableDirectory",
     "Row",

@@ -26,6 +26,8 @@ from augnet.training.manifest import begin, differences, digest, parse, to_json
 
 MANIFEST, STATE = "manifest.json", "state.pt"
 OLD_MANIFESTS = ("run.json", "settings.json", "search.json")
+DATA = ("samples", "classes", "groups")
+"""What `about` may say about the data."""
 DRAFT = re.compile(r"\..*\.\d+\.draft")  # of augnet.files.write
 
 
@@ -100,7 +102,7 @@ class ResumableDirectory:
             if manifest is None:
                 manifest = begin(self.kind, self.settings, data, about)
                 self._store(manifest)
-            self._compare_data(manifest, data)
+            self._compare_data(manifest, data, about)
             if manifest["data"] != data and data is not None:
                 self._store(manifest | {"data": data})
             if manifest["finished"] and not self.finished:  # a file was removed
@@ -189,7 +191,7 @@ class ResumableDirectory:
                 raise DirectoryError(f"{name} was damaged on the way to {self.path}: copy it again")
         with self._locked():
             mine = self._load() or theirs | {"files": {}}
-            self._compare_data(mine, theirs["data"])
+            self._compare_data(mine, theirs["data"], theirs["about"])
             # Not finished until all files are there.
             self._replace(theirs | {"files": mine["files"], "finished": False}, contents)
             self._store(theirs)
@@ -254,9 +256,18 @@ class ResumableDirectory:
         if different:
             raise self._refusal(f"it was made with other settings: {', '.join(different)}")
 
-    def _compare_data(self, manifest: Mapping[str, Any], data: str | None) -> None:
-        if None not in (manifest["data"], data) and manifest["data"] != data:
-            raise DirectoryError(f"the data changed since {self.path} was begun. {self.hint}")
+    def _compare_data(
+        self, manifest: Mapping[str, Any], data: str | None, about: Mapping[str, Any]
+    ) -> None:
+        """Refuse other data; say what is known to differ."""
+        if None in (manifest["data"], data) or manifest["data"] == data:
+            return
+        there, here = ({key: each.get(key) for key in DATA} for each in (manifest["about"], about))
+        known = ", ".join(differences(there, here))
+        raise DirectoryError(
+            f"the data changed since {self.path} was begun{f': {known}' if known else ''}. "
+            f"{self.hint}"
+        )
 
     def _refusal(self, reason: str) -> DirectoryError:
         return DirectoryError(
@@ -298,7 +309,10 @@ def fingerprint(*tensors: Tensor) -> str:
     for tensor in tensors:
         plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
         total.update(f"{plain.dtype} {tuple(plain.shape)};".encode())
-        total.update(plain.reshape(-1).view(torch.uint8).numpy().data)
+        flat = plain.reshape(-1)
+        if flat.stride(0) != 1:  # one element may have any stride, and cannot be viewed as bytes
+            flat = flat.clone(memory_format=torch.contiguous_format)
+        total.update(flat.view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 

@@ -15,12 +15,17 @@ TIMED_STEPS = 10
 """After how many steps the planned steps are fitted into the given seconds, each time."""
 
 
+class NonFiniteError(ValueError):
+    """Training cannot go on: a loss, a weight or an output is NaN or infinite."""
+
+
 class Loop:
     """Run `step(batch)` on the batches of each epoch; keep progress and history.
 
     Iterate to train: each epoch yields a row with the means of what `step` returned. The loop can
     be left after any epoch and resumed, also by another loop that loads its state. Rows are kept
-    in `history`; what the caller adds to a row is kept with it.
+    in `history`; what the caller adds to a row is kept with it. Means that are NaN or infinite end
+    the training with a `NonFiniteError`.
 
     `batches()` gives the batches of one epoch. `schedule(progress)` is called before each step.
     `weight(batch)` is the weight of a batch in the means. Training ends after `epochs` or after
@@ -104,7 +109,14 @@ class Loop:
             raise ValueError(
                 f"epoch {self.epoch} has no batches: give more samples, or smaller batches"
             )
-        return means.compute()
+        computed = means.compute()
+        for key, mean in computed.items():
+            if not math.isfinite(mean):
+                raise NonFiniteError(
+                    f"{key} is {mean} in epoch {self.epoch}: lower the learning rate, or bring the "
+                    "input to a usual scale, such as a standard deviation of 1"
+                )
+        return computed
 
     def _keep_to_time(self, values: Mapping[str, Tensor]) -> None:
         """Plan as many steps as fit into the given seconds, again and again.

@@ -36,7 +36,7 @@ def parse(content: bytes) -> dict[str, Any]:
     try:
         manifest = json.loads(content)
         schema = manifest["schema"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError("its manifest.json cannot be read") from None
     if schema != SCHEMA:
         raise ValueError(f"its schema is {schema!r}, and this version reads {SCHEMA}")

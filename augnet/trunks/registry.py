@@ -64,7 +64,10 @@ def build_trunk(name: str, shape: Shape, outputs: int, **arguments: Any) -> nn.M
             f"trunk {name!r} cannot be imported ({error}): is its folder in PYTHONPATH?"
         ) from None
     several = len(inspect.signature(builder).parameters) > 1
-    built = builder(shape, outputs, **arguments) if several else builder(**arguments)
+    try:
+        built = builder(shape, outputs, **arguments) if several else builder(**arguments)
+    except SystemExit:
+        raise ValueError(f"trunk {name!r} ends the program, and builds no nn.Module") from None
     if not isinstance(built, nn.Module):
         raise ValueError(f"trunk {name!r} builds a {type(built).__name__}, not an nn.Module")
     return built

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+import sys
 from dataclasses import fields, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from augnet.__main__ import app
 from augnet.app import wording
 from augnet.app.evaluate import evaluate, score
 from augnet.app.job import Job
+from augnet.app.predict import as_csv
 from augnet.app.settings import ARGUMENTS, FIELDS, Settings, read_layers
 from augnet.data import DataError, split
 from augnet.data import read as read_data
@@ -272,6 +274,7 @@ def test_a_finished_directory_is_refused_if_the_data_changed(tmp_path):
     vectors(tmp_path / "d.npz", size=61)
     refused = augnet("learn", *arguments, "--out", out)
     assert refused.exit_code == 2
+    assert "samples (60 there, 61 now)" in refused.output
     assert "the data changed" in refused.output
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
 
@@ -484,7 +487,7 @@ OTHER_VALUES = {
     "transforms": ("rotate", "shear_x"), "layers": (("rotate",),), "trunk": "mine:net",
     "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "threads": 2, "tolerance": 0.02,
     "jobs": 2,
-    "max_samples": 99, "size": 32,
+    "max_samples": 99, "size": 32, "kind": "images", "follow_links": True,
     "task": "regression", "column": "the label", "groups": "the subject", "sfreq": 0.5,
     "channels": ("C3", "EEG Fpz"), "window": 2.0,
 }  # fmt: skip
@@ -529,3 +532,59 @@ def test_the_state_is_kept_until_the_evaluation_is_done(tmp_path):
         assert list(again) == []
         again.finish()
     assert not (tmp_path / "o" / "state.pt").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are UTF-8 elsewhere")
+def test_names_that_are_not_utf8_reach_the_end(tmp_path):
+    data, out = tmp_path / "d\udcff", tmp_path / "o\udcfe"
+    images(data, 12)
+    (data / "dark").rename(data / "da\udcff\x1b[31mrk")
+    (data / "bright" / "0.png").rename(data / "bright" / "=cmd|'calc'!A1.png")
+    done = augnet("learn", data, "--transforms", "invert", "--budget", 1, "--out", out)
+    assert done.exit_code == 0, done.output
+    names = [path.name for path in (data / "bright").iterdir()]
+    assert "=cmd|'calc'!A1.png" in names
+    predicted = augnet("predict", out, data / "bright")
+    for result in (done, augnet("inspect", out), predicted):
+        assert result.exit_code == 0, result.output
+        assert "\x1b" not in result.output
+    assert "'=cmd|" in predicted.stdout
+    assert r"p(da\xff\x1b[31mrk)" in predicted.stdout
+    assert r"d\xff" in (out / "index.html").read_text(encoding="utf-8")
+
+
+def test_formulas_are_text_and_numbers_stay_numbers():
+    columns = {"sample": ["=1+1", "@a", "-x", "+49", "-1", "a"], "p": [0.5, -0.5, 1.0, 0.0, 0.1, 1]}
+    rows = list(csv.reader(io.StringIO(as_csv(columns))))
+    assert [row[0] for row in rows] == ["sample", "'=1+1", "'@a", "'-x", "+49", "-1", "a"]
+    assert rows[2][1] == "-0.5"
+
+
+def test_names_with_markup_are_shown_as_they_are(tmp_path):
+    images(tmp_path / "d", 12)
+    (tmp_path / "d" / "dark").rename(tmp_path / "d" / "[red]dark")
+    options = ("--transforms", "invert", "--budget", 1, "--out", tmp_path / "o")
+    assert augnet("learn", tmp_path / "d", *options).exit_code == 0
+    assert "[red]dark" in augnet("inspect", tmp_path / "o").output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--trunk", "sys:exit"), "'sys:exit' ends the program, and builds no nn.Module"),
+        (("--layers", "deep.toml"), "deep.toml has no layers"),
+        (("--layers", "."), "is not a file"),
+        (("--sfreq", "nan"), "--sfreq takes a positive number; got nan"),
+        (("--copies", "1000000000"), "less than or equal to 10000"),
+        (("--tolerance", "inf"), "tolerance takes a positive number; got inf"),
+    ],
+)
+def test_mistakes_are_explained_in_one_line(tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep.toml").write_text(f"layers = {'[' * 5000}{']' * 5000}")
+    vectors(tmp_path / "d.npz")
+    refused = augnet("learn", "d.npz", *options, "--out", "o")
+    assert refused.exit_code == 2
+    assert isinstance(refused.exception, SystemExit)
+    assert message in refused.output
+    assert not (tmp_path / "o").exists()

@@ -136,7 +136,7 @@ def test_folders_say_what_to_do_instead(tmp_path):
         read(tmp_path, groups="subject")
     (tmp_path / "a" / "1.edf").touch()
     with pytest.raises(DataError, match="each recording is a group already"):
-        read(tmp_path, groups="subject")
+        read(tmp_path, kind="recordings", groups="subject")
 
 
 def test_whole_numbers_with_many_values_are_no_classes(tmp_path):

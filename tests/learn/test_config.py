@@ -71,3 +71,9 @@ def test_constants_are_changed_by_a_config():
 def test_wrong_constants_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         LearnConfig(**wrong)
+
+
+@pytest.mark.parametrize("options", [{"tolerance": float("inf")}, {"budget": float("inf")}])
+def test_infinite_options_are_refused(options):
+    with pytest.raises(ValueError, match="got inf"):
+        LearnConfig(**options)

@@ -268,3 +268,11 @@ def test_threads_are_used_between_rows_and_restored():
     for _ in learner:
         assert torch.get_num_threads() == before
     assert set(seen) == {other}
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_values_that_would_overflow_are_refused(name):
+    x, y = torch.randn(32, 3), torch.randn(32)
+    (x if name == "x" else y).view(-1)[5] = -1e30
+    with pytest.raises(ValueError, match=f"{name} up to 1e.15; the largest value is 1e.30"):
+        prepare_data(x, y)

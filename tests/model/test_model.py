@@ -1,6 +1,8 @@
 """A model is the same after a journey through a file, and a bad file is refused with a reason."""
 
 import json
+import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -13,7 +15,7 @@ from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule, AugNet, id
 from augnet.data import InputSpec
 from augnet.learn.inputs import Scaled
 from augnet.learn.result import Invariance, InvarianceResult
-from augnet.model import Model, ModelError, load, read_header, save
+from augnet.model import Model, ModelError, load, read_header, save, to_bytes
 from augnet.model.header import SCHEMA, Measurement, to_spec
 from augnet.transforms import Rotate, Scale, SignFlip, TranslateX, build_transforms
 from augnet.trunks.small import default_trunk
@@ -242,3 +244,153 @@ def test_numbers_are_brought_to_the_networks():
     assert (ready[:, 1:].std((0, 2)) - 1).abs().max() < 1e-2
     constant = InputSpec(kind="vectors", shape=(2,)).fitted(torch.ones(9, 2))
     assert constant.prepare(torch.ones(9, 2)).eq(0).all()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_neither_written_nor_read(tmp_path, value):
+    model = made(Rotate())
+    path = save(model, tmp_path / "m")
+
+    def spoil(header, tensors):
+        tensors["trunk.0.weight"][0] = value
+
+    rewritten(path, spoil)
+    with pytest.raises(ModelError, match=r"damaged: trunk.0.weight has NaN or infinite values"):
+        load(path)
+    with torch.no_grad():
+        model.net.trunk[0].weight[0] = value
+    with pytest.raises(ModelError, match=r"cannot be saved: trunk.0.weight has NaN or infinite"):
+        save(model, path)
+    for predict in (model.outputs, model.predict, model.trunk_outputs):
+        with pytest.raises(ValueError, match="predicts NaN or infinite values"):
+            predict(torch.rand(3, 1, 12, 12))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float8_e4m3fn, torch.int32, torch.float64])
+def test_tensors_of_other_types_are_refused(tmp_path, dtype):
+    path = save(made(Rotate()), tmp_path / "m")
+
+    def change(header, tensors):
+        tensors["trunk.0.weight"] = tensors["trunk.0.weight"].to(dtype)
+
+    rewritten(path, change)
+    with pytest.raises(ModelError, match=str(dtype)):
+        load(path)
+
+
+def test_predicting_changes_no_state():
+    model, x = made(Rotate(90.0)), torch.rand(6, 1, 12, 12)
+    jobs = [(copies, tolerance) for copies in (1, 2, 7) for tolerance in (None, 0.0)] * 8
+
+    def predict(job):
+        copies, tolerance = job
+        if tolerance is None:
+            return model.outputs(x, copies=copies)
+        return model.predict(x, tolerance, copies=copies).output
+
+    alone = [predict(job) for job in jobs]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(predict, jobs))
+    assert all(a.equal(b) for a, b in zip(alone, together, strict=True))
+    assert not alone[0].equal(alone[2])
+    assert model.net.copies == 3
+    model.net.train()
+    with pytest.raises(RuntimeError, match="being trained"):
+        model.outputs(x)
+    assert model.net.training
+
+
+def test_a_model_in_double_precision_predicts(tmp_path):
+    net = AugNet(AugmentationModule(AugmentationLayer(SignFlip())), Own((4,), 2)).double()
+    model = Model.of(net, (4,), trunk="small", classes=("a", "b"))
+    assert model.outputs(torch.randn(3, 4)).dtype == torch.float64
+
+
+def test_one_model_has_one_file(tmp_path):
+    model = made(Rotate())
+    assert len({to_bytes(model) for _ in range(20)}) == 1
+
+
+def with_classes(*classes):
+    def change(header, tensors):
+        header["classes"] = list(classes)
+
+    return change
+
+
+def with_field(path, value):
+    def change(header, tensors):
+        *parents, last = path.split(".")
+        for parent in parents:
+            header = header[int(parent) if parent.isdecimal() else parent]
+        header[last] = value
+
+    return change
+
+
+def without_schema(header, tensors):
+    del header["trunk"]
+
+
+SPEC = InputSpec(kind="images", shape=(1, 12, 12))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_classes("a", "a"), "two classes have the same name"),
+        (with_classes("a" * 20_000, "b"), "at most 1024 characters"),
+        (with_field("net.copies", 10**9), "less than or equal to 10000"),
+        (with_field("shape", [2**62]), "less than 2147483648"),
+        (with_field("shape", [1, 9, 9]), "that of input_spec"),
+        (with_field("input_spec.center", [0.0, 1.0]), "center has 2 values"),
+        (with_field("input_spec.channels", ["a", "b"]), "2 names of channels"),
+        (with_field("evaluation", {"score": 1.0}), "samples is None, not a number"),
+        (with_field("schema_version", "3"), "reads schemas"),
+        (with_field("layers", []), "is unknown"),
+        (with_field("settings", {"a": "b" * 2**25}), "header has .* characters"),
+        (without_schema, "trunk: Field required"),
+    ],
+)
+def test_headers_that_are_wrong_or_too_large_are_refused(tmp_path, change, message):
+    path = save(made(Rotate(), input_spec=SPEC), tmp_path / "m")
+    rewritten(path, change)
+    with pytest.raises(ModelError, match=message) as refused:
+        load(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_too_many_answers_are_refused(tmp_path):
+    rows = (Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0)),)
+    path = save(made(Rotate(), invariances=rows), tmp_path / "m")
+
+    def repeat(header, tensors):
+        header["invariances"] *= 2000
+
+    rewritten(path, repeat)
+    with pytest.raises(ModelError, match="at most 1000"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "null", "x", '{"schema_version": 3}'])
+def test_headers_that_are_no_headers_are_refused(tmp_path, text):
+    save_file({"a": torch.zeros(1)}, tmp_path / "m", {"augnet": text})
+    with pytest.raises(ModelError, match="damaged"):
+        load(tmp_path / "m")
+
+
+def test_every_flipped_bit_is_noticed(tmp_path):
+    rows = (Invariance(SignFlip(), "reached_limit", 0.5, (0.4, 0.5)),)
+    model = made(SignFlip(), shape=(2,), invariances=rows)
+    content = to_bytes(model)
+    generator = random.Random(0)
+    for place in generator.sample(range(len(content)), 150):
+        changed = bytearray(content)
+        changed[place] ^= 1 << generator.randrange(8)
+        (tmp_path / "m").write_bytes(changed)
+        try:
+            again = load(tmp_path / "m")
+        except ModelError:
+            continue
+        else:  # in a name of the metadata that nobody reads, or in the padding
+            assert to_bytes(again) == content

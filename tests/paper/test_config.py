@@ -1,5 +1,7 @@
 """Experiments as data: every file resolves, and every mistake is explained."""
 
+import re
+
 import pytest
 
 from augnet.paper import config
@@ -131,3 +133,24 @@ def test_a_sweep_is_all_points_of_a_grid():
     assert parse_sweep(["weight=[[0, 0.5]],0.1"]) == [{"weight": [[0, 0.5]]}, {"weight": 0.1}]
     with pytest.raises(ConfigError, match="given twice"):
         parse_sweep(["a=1", "a=2"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("regularizer.weight=nan", "regularizer.weight is nan: expected a finite number"),
+        ("regularizer.weight=[[0, inf]]", "regularizer.weight.0.1 is inf"),
+        ("train.lr=inf", "train.lr is inf"),
+        ("trunk.kernel=nan", "trunk.kernel is nan"),
+        ("train.betas=[2, 2]", "train.betas.0: Input should be less than 1"),
+    ],
+)
+def test_numbers_that_cannot_be_used_are_refused(change, message):
+    changes = dict([config.parse_change(change)])
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        config.resolve("sinusoids", config.read("sinusoids"), "one-layer", changes=changes)
+
+
+def test_a_deep_value_is_refused():
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        config.parse_change(f"train.lr={'[' * 9999}{']' * 9999}")

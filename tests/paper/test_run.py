@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from augnet.paper import config
 from augnet.paper import run as runs
 from augnet.paper.run import RunDirectory
-from augnet.training import DirectoryError
+from augnet.training import DirectoryError, NonFiniteError
 
 CHANGES = {"train.epochs": 4, "data.sizes": [64, 16, 16], "trunk.kernel": 20, "net.copies": 2}
 
@@ -287,3 +287,36 @@ def test_a_state_that_does_not_fit_is_named(tmp_path):
         run.directory.save_state(state)
     with pytest.raises(DirectoryError, match=r"state\.pt does not fit \(KeyError.*begin again"):
         next(directory(tmp_path).run())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trunk.width": -5}, "trunk.sinusoid_cnn: Trying to create tensor with negative"),
+        ({"trunk.kernel": 100_000}, r"samples of shape \(1, 1000\) do not fit: .*[Kk]ernel size"),
+        ({"augment.layers": [["rotate"]]}, r"do not fit: rotate takes images"),
+        ({"scores.invariance": ["nope"]}, "do not fit: unknown transform 'nope'"),
+        ({"trunk.classes": 2}, "trunk has 2 outputs; the data has 4 classes"),
+    ],
+)
+def test_settings_that_do_not_fit_the_data_are_refused_before_training(tmp_path, changes, message):
+    with pytest.raises(config.ConfigError, match=message):
+        list(directory(tmp_path / "run", **changes).run())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_diverges_ends_with_the_reason(tmp_path):
+    with pytest.raises(NonFiniteError, match="lower the learning rate"):
+        list(directory(tmp_path / "run", **{"train.lr": 1e30, "train.optimizer": "sgd"}).run())
+    assert not directory(tmp_path / "run").directory.path.joinpath("result.json").exists()
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "rows.jsonl", "result.json"])
+def test_a_flipped_bit_in_a_finished_run_is_noticed(tmp_path, name):
+    run = directory(tmp_path / "run", **{"train.epochs": 1})
+    list(run.run())
+    content = bytearray((run.path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (run.path / name).write_bytes(content)
+    with pytest.raises(DirectoryError, match=f"{name} is damaged"):
+        run.check()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from augnet.training import Loop, descend, one_cycle, update
+from augnet.training import Loop, NonFiniteError, descend, one_cycle, update
 from augnet.training import loop as module
 
 
@@ -379,3 +379,12 @@ def test_one_cycle_warms_up_and_cools_down():
         one_cycle(optimizer, 2.0, progress)
         rates.append(optimizer.param_groups[0]["lr"])
     assert rates == pytest.approx([0.1, 1.1, 2.0, 1.0, 0.002])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_ends_the_training(value):
+    losses = iter([1.0, value, 1.0, 1.0])
+    loop = Loop(lambda: range(2), lambda _: {"loss": torch.tensor(next(losses))}, epochs=2)
+    with pytest.raises(NonFiniteError, match=f"loss is {value} in epoch 1: lower the learning"):
+        list(loop)
+    assert loop.history == []

@@ -14,6 +14,7 @@ from torch import get_num_threads
 
 from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
 from augnet.app.settings import ARGUMENTS, FIELDS, Argument, Settings, default
+from augnet.text import printable
 
 Data = Annotated[
     Path,
@@ -46,7 +47,8 @@ def learn(data: Data, out: Out, **options: Any) -> None:
                 _follow(job)
                 job.finish()
             show(read_header(out))
-        console.print(f"The page is {out / 'index.html'}", soft_wrap=True, highlight=False)
+        page = printable(out / "index.html")
+        console.print(f"The page is {page}", markup=False, soft_wrap=True, highlight=False)
 
 
 def _show_threads(learner: Any) -> None:
@@ -60,7 +62,9 @@ def _parameter(name: str) -> Parameter:
     field = FIELDS[name]
     argument = ARGUMENTS.get(name) or Argument(field.type, min=field.metadata.get("min"))
     text = f"{field.metadata['help']} {argument.help}".strip()
-    option = typer.Option(f"--{name.replace('_', '-')}", help=text, min=argument.min)
+    option = typer.Option(
+        f"--{name.replace('_', '-')}", help=text, min=argument.min, max=argument.max
+    )
     kind = Parameter.KEYWORD_ONLY
     return Parameter(name, kind, default=default(name), annotation=Annotated[argument.type, option])
 
@@ -97,7 +101,8 @@ def _follow(job: Any) -> None:
                 progress.stop()
                 stderr.print(
                     f"Interrupted at {row['done']:.0%}. The state is saved in "
-                    f"{job.directory.path}; the same command resumes it.",
+                    f"{printable(job.directory.path)}; the same command resumes it.",
+                    markup=False,
                     soft_wrap=True,
                 )
                 raise typer.Exit(130)

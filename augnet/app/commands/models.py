@@ -1,17 +1,21 @@
 """Use a model: predict, inspect, export."""
 
 import math
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
-from augnet.data import InputSpec
+from augnet.data import InputSpec, ReadOptions
 from augnet.model import Model
-from augnet.model.header import Header
+from augnet.model.header import MAX_COPIES, Header
+from augnet.text import printable
 
+HELP = {each.name: each.metadata["help"] for each in fields(ReadOptions)}
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or the directory of augnet learn.")]
 TrunkOption = Annotated[
     str | None, typer.Option(help="module:Class, for a model whose trunk is not one of augnet's.")
@@ -48,7 +52,9 @@ def predict(
     seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
     copies: Annotated[
         int | None,
-        typer.Option(min=1, help="The number of copies to average. Default: the model's."),
+        typer.Option(
+            min=1, max=MAX_COPIES, help="The number of copies to average. Default: the model's."
+        ),
     ] = None,
     tolerance: Annotated[
         float | None,
@@ -60,8 +66,15 @@ def predict(
         int, typer.Option(min=1, help="Read at most this many samples.")
     ] = 10_000_000,
     trunk: TrunkOption = None,
+    kind: Annotated[str, typer.Option(help=HELP["kind"])] = "auto",
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help=HELP["follow_links"])
+    ] = False,
 ) -> None:
-    """Predict samples, with the probability of each class."""
+    """Predict samples, with the probability of each class.
+
+    In CSV, names that a spreadsheet would take for a formula begin with an apostrophe.
+    """
     from augnet.app.predict import as_csv, check, predictions, write
     from augnet.data import read
 
@@ -69,7 +82,12 @@ def predict(
         if out is not None:
             check(out)
         loaded = _load(model, trunk)
-        samples = read(data, loaded.header.input_spec, labeled=False, max_samples=max_samples)
+        options: dict[str, Any] = {
+            "max_samples": max_samples,
+            "kind": kind,
+            "follow_links": follow_links,
+        }
+        samples = read(data, loaded.header.input_spec, labeled=False, **options)
         for line in samples.log:
             stderr.print(line, markup=False, highlight=False, soft_wrap=True)
         columns = predictions(loaded, samples, seed, copies, tolerance)
@@ -77,7 +95,7 @@ def predict(
             typer.echo(as_csv(columns), nl=False)
         else:
             write(columns, out)
-            stderr.print(f"{len(samples)} predictions are in {out}", highlight=False)
+            stderr.print(f"{len(samples)} predictions are in {printable(out)}", highlight=False)
 
 
 def inspect(model: ModelFile) -> None:
@@ -96,7 +114,7 @@ def inspect(model: ModelFile) -> None:
             ("copies", f"{header.net.copies}, aggregated as {header.net.aggregate}"),
             ("settings", ", ".join(f"{k}={v}" for k, v in header.settings.items() if v)),
         ):
-            table.add_row(name, str(value))
+            table.add_row(name, Text(printable(value)))
         console.print(table)
         show(header)
         if header.layers:
@@ -118,7 +136,10 @@ def export(
     out: Annotated[Path | None, typer.Option(help="A file. Default: stdout, for text.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the copies of onnx and pt2.")] = 0,
     copies: Annotated[
-        int | None, typer.Option(min=1, help="The number of these copies. Default: the model's.")
+        int | None,
+        typer.Option(
+            min=1, max=MAX_COPIES, help="The number of these copies. Default: the model's."
+        ),
     ] = None,
     trunk: TrunkOption = None,
 ) -> None:

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from augnet.data import DataError
 from augnet.learn.result import Invariance
 from augnet.model import Header, ModelError
+from augnet.text import one_line, printable
 
 console = Console()
 stderr = Console(stderr=True)
@@ -36,7 +36,8 @@ def report_errors(*more: type[Exception], interrupted: str = "") -> Iterator[Non
     try:
         yield
     except errors as error:
-        stderr.print(f"[bold red]augnet:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        text = Text.assemble(("augnet: ", "bold red"), one_line(error))
+        stderr.print(text, highlight=False, soft_wrap=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         if not interrupted:
@@ -51,7 +52,7 @@ def show(header: Header) -> None:
 
     rows = [record.build() for record in header.invariances]
     for warning in header.measurement.warnings:
-        _say(Text.assemble(("warning: ", "bold yellow"), warning))
+        _say(Text.assemble(("warning: ", "bold yellow"), printable(warning)))
     clear = [row for row in rows if row.status != "unclear"]
     unclear = [row for row in rows if row.status == "unclear"]
     if clear:
@@ -97,7 +98,7 @@ def _unclear(rows: list[Invariance]) -> Table:
     table = Table("transform", "status", *(["seeds"] if seeds else []))
     table.columns[0].no_wrap = True
     for row in rows:
-        status = _status(row).append(f": {wording.reason(row)}")
+        status = _status(row).append(f": {printable(wording.reason(row))}")
         table.add_row(row.transform.name, status, *([wording.agreement(row)] if seeds else []))
     return table
 

@@ -17,7 +17,7 @@ from augnet import validation
 from augnet.paper.datasets.splits import Samples, Splits
 
 URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
-ARCHIVE_MD5 = "c32a1d4ab5d03f1284b67883e8d87530"  # as the official page gives it
+ARCHIVE_SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
 FOLDER = "cifar-10-batches-bin"
 TRAIN_MD5 = {
     "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
@@ -89,7 +89,7 @@ def download(cache: Path | None = None) -> Path:
         return folder
     unpack = pooch.Untar(members=[f"{FOLDER}/{name}" for name in names], extract_dir=".")
     try:
-        pooch.retrieve(URL, f"md5:{ARCHIVE_MD5}", "cifar-10-binary.tar.gz", cache,
+        pooch.retrieve(URL, f"sha256:{ARCHIVE_SHA256}", "cifar-10-binary.tar.gz", cache,
                        processor=unpack, progressbar=True)  # fmt: skip
     except OSError as error:
         raise ValueError(

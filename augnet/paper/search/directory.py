@@ -23,7 +23,7 @@ import augnet
 from augnet.layers import ByClass, Policy
 from augnet.paper.config import Config, ConfigError
 from augnet.paper.datasets import DATASETS, Splits, describe, file_fingerprint
-from augnet.paper.run import build, commit, make
+from augnet.paper.run import AUGMENTS, build, check_fit, commit, make
 from augnet.paper.search import SEARCHES
 from augnet.paper.search.curves import Point, SearchCurve, TrainingCurve
 from augnet.paper.search.space import as_table, search_space
@@ -55,8 +55,10 @@ class SearchDirectory:
         return self.directory.finished
 
     def check(self) -> None:
-        """Raise DirectoryError if the path holds anything but this search; change nothing."""
+        """Raise DirectoryError if the path holds anything but this search, or damaged files."""
         self.directory.check()
+        if self.directory.finished:
+            self.directory.files()
 
     def run(self, storage: str | None = None) -> Iterator[Point]:
         """Search from where it was left to the end; yield and write one point after the other.
@@ -174,6 +176,7 @@ def build_task(config: Config, seed: int) -> Task:
             raise ConfigError(f"{key}: {error}") from None
     splits = make("data", DATASETS, config.data, seed=seed)
     trunk = partial(make, "trunk", TRUNKS, config.trunk)
+    check_fit(config, make("augment", AUGMENTS, config.augment), trunk(), splits)
     return Task(splits, trunk, transforms[0], config.train, transforms[1], seed)
 
 

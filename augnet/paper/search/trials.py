@@ -85,17 +85,26 @@ def check_storage(storage: str, name: str, settings: Config) -> None:
 
 def _open_storage(storage: str) -> RDBStorage:
     """Open a storage; raise ConfigError, without the password, if its address is wrong."""
+    if re.fullmatch(r"sqlite[^:]*:/*(:memory:)?", storage):
+        raise ConfigError(f"--storage {storage!r} has no file: sqlite:///trials.db has one")
     try:
         with warnings.catch_warnings():
             # Heartbeats may change in Optuna; tests cover how they are used here.
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             return RDBStorage(storage, heartbeat_interval=HEARTBEAT)
-    except (SQLAlchemyError, ImportError) as error:
+    except (SQLAlchemyError, ImportError, OSError, ValueError, AssertionError) as error:
+        reason = _without_password(str(error)).splitlines()[0]
+        if isinstance(error, ValueError):  # about the port, with a part of the password
+            reason = "its port is no number, or its password has an @, which is written %40"
         raise ConfigError(
-            f"--storage {re.sub(r':[^:@/]*@', ':***@', storage)!r} cannot be opened "
-            f"({str(error).splitlines()[0]}): it takes the address of a database, such as "
-            "sqlite:///trials.db or postgresql://user@host/name"
+            f"--storage {_without_password(storage)!r} cannot be opened ({reason}): it takes the "
+            "address of a database, such as sqlite:///trials.db or postgresql://user@host/name"
         ) from None
+
+
+def _without_password(text: str) -> str:
+    """Hide what stands between `//user:` and the last `@`."""
+    return re.sub(r"(//[^:/\s]*):\S*@", r"\1:***@", text)
 
 
 def _refuse_other_settings(name: str, kept: dict[str, Any] | None, settings: Config) -> None:

@@ -112,7 +112,7 @@ def server(official, tmp_path, monkeypatch):
             archive.add(file, f"{cifar.FOLDER}/{file.name}")
         note = tarfile.TarInfo(f"{cifar.FOLDER}/readme.html")
         archive.addfile(note, io.BytesIO(b""))
-    md5 = hashlib.md5((served / "cifar.tar.gz").read_bytes()).hexdigest()
+    sha256 = hashlib.sha256((served / "cifar.tar.gz").read_bytes()).hexdigest()
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args):
@@ -121,7 +121,7 @@ def server(official, tmp_path, monkeypatch):
     handler = partial(Quiet, directory=str(served))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         monkeypatch.setattr(cifar, "URL", f"http://127.0.0.1:{server.server_port}/cifar.tar.gz")
-        monkeypatch.setattr(cifar, "ARCHIVE_MD5", md5)
+        monkeypatch.setattr(cifar, "ARCHIVE_SHA256", sha256)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
@@ -139,7 +139,7 @@ def test_download_once_with_a_checksum(server, tmp_path, monkeypatch):
 
 
 def test_download_of_something_else_is_refused(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(cifar, "ARCHIVE_MD5", "0" * 32)
+    monkeypatch.setattr(cifar, "ARCHIVE_SHA256", "0" * 64)
     with pytest.raises(ValueError, match="hash"):
         cifar.download(tmp_path / "cache")
 

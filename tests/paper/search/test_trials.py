@@ -180,3 +180,12 @@ def test_fast_autoaugment_goes_on_too(storage):
     first.close()
     assert len(list(fast_autoaugment(task(epochs=1), **options))) == 1  # not the first again
     assert len(finished_trials(study(storage, "fast-autoaugment-0"))) == 2
+
+
+@pytest.mark.parametrize("address", ["sqlite:///", "sqlite://", "postgresql://u:p@ss:w@h/x", "x"])
+def test_storages_that_cannot_be_opened_are_refused_without_the_password(address):
+    with pytest.raises(ConfigError, match="--storage") as refused:
+        open_study(address, "study", 0)
+    assert "ss:w" not in str(refused.value)
+    assert "w@h" not in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,177 @@
+"""Files that are not what they seem: pipes, links, strange names, damaged headers."""
+
+import os
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from augnet.data import DataError, read
+from augnet.data.folders import OUTSIDE
+
+linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+
+
+def images(root, classes=("cat", "dog"), count=3):
+    for label in classes:
+        (root / label).mkdir(parents=True)
+        for number in range(count):
+            Image.new("L", (8, 8), 40 * number).save(root / label / f"{number}.png")
+    return root
+
+
+@linux
+@pytest.mark.timeout(60)
+def test_pipes_are_skipped_and_do_not_hang(tmp_path):
+    images(tmp_path)
+    os.mkfifo(tmp_path / "cat" / "9.png")
+    found = read(tmp_path)
+    assert len(found) == 6
+    assert found.log.counts == {"pipes, devices and sockets": 1}
+    for name in ("d.npz", "d.csv", "d.edf"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(DataError, match="is a pipe or a device"):
+            read(tmp_path / name)
+    (tmp_path / "t.csv").write_text("path,label\ncat/9.png,a\ncat/1.png,b\n")
+    assert read(tmp_path / "t.csv").names == ("cat/1.png",)
+
+
+@linux
+def test_links_out_of_the_folder_are_followed_only_if_told(tmp_path):
+    images(tmp_path / "data")
+    Image.new("L", (8, 8)).save(tmp_path / "secret.png")
+    images(tmp_path / "other", ("bird",))
+    (tmp_path / "data" / "cat" / "link.png").symlink_to(tmp_path / "secret.png")
+    (tmp_path / "data" / "cat" / "near.png").symlink_to(tmp_path / "data" / "cat" / "1.png")
+    (tmp_path / "data" / "bird").symlink_to(tmp_path / "other" / "bird")
+    found = read(tmp_path / "data")
+    assert found.classes == ("cat", "dog")
+    assert len(found) == 7
+    assert found.log.counts == {OUTSIDE: 2}
+    found = read(tmp_path / "data", follow_links=True)
+    assert found.classes == ("bird", "cat", "dog")
+    assert len(found) == 11
+    (tmp_path / "all").symlink_to(tmp_path / "data")  # DATA itself may be a link
+    assert len(read(tmp_path / "all")) == 7
+
+
+def test_names_are_escaped_where_they_are_read(tmp_path):
+    images(tmp_path, ("a\x1b[31m", "b"))
+    found = read(tmp_path)
+    assert found.classes == (r"a\x1b[31m", "b")
+    assert found.names[0] == r"a\x1b[31m/0.png"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are UTF-8 elsewhere")
+def test_names_that_are_not_utf8_are_escaped(tmp_path):
+    images(tmp_path, ("a\udcff", "b"))
+    found = read(tmp_path)
+    assert found.classes == (r"a\xff", "b")
+    "".join((*found.classes, *found.names, *found.log)).encode()
+    images(tmp_path, (r"a\xff",))
+    with pytest.raises(DataError, match="differ in characters only that cannot be printed"):
+        read(tmp_path)
+
+
+def test_a_folder_of_both_kinds_asks_which_is_meant(tmp_path):
+    images(tmp_path)
+    (tmp_path / "cat" / "stray.edf").touch()
+    with pytest.raises(DataError, match=r"has 6 images \(.*\) and 1 recordings \(such as stray"):
+        read(tmp_path)
+    assert len(read(tmp_path, kind="images")) == 6
+    with pytest.raises(DataError, match="no windows"):
+        read(tmp_path, kind="recordings")
+    with pytest.raises(DataError, match="--kind is one of"):
+        read(tmp_path, kind="pictures")
+
+
+@pytest.mark.parametrize("word", ["NA", "nan", " n/a", "", "NULL"])
+def test_missing_labels_of_values_are_dropped_and_counted(tmp_path, word):
+    images(tmp_path)
+    lines = [f"cat/{n}.png,{n / 4}" for n in range(3)] + [f"dog/{n}.png,{word}" for n in range(2)]
+    (tmp_path / "t.csv").write_text("\n".join(["path,label", *lines]))
+    found = read(tmp_path / "t.csv")
+    assert found.classes == ()
+    assert found.y.tolist() == [0.0, 0.25, 0.5]
+    assert found.log.counts == {"rows without a label": 2}
+
+
+def test_na_may_be_the_name_of_a_class(tmp_path):
+    images(tmp_path)
+    lines = [f"cat/{n}.png,NA" for n in range(3)] + [f"dog/{n}.png,EU" for n in range(3)]
+    (tmp_path / "t.csv").write_text("\n".join(["path,label", *lines]))
+    assert read(tmp_path / "t.csv").classes == ("EU", "NA")
+
+
+def test_a_label_that_is_a_document_is_refused(tmp_path):
+    np.savez(tmp_path / "d.npz", x=np.zeros((4, 2)), y=np.array(["a" * 2000, "b"] * 2))
+    with pytest.raises(DataError, match="more than 1024 characters"):
+        read(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (np.zeros((4, 2)), np.array(1), "y must have one label per sample"),
+        (np.zeros((4, 0)), np.arange(4), "x must be an array of numbers"),
+        (np.zeros((4, 2)), np.zeros(4, dtype="M8[s]"), "labels are numbers or strings"),
+        (np.zeros((4, 2)), np.zeros(4, dtype=complex), "labels are numbers or strings"),
+        (np.zeros((4, 2)), np.zeros(4, dtype=[("a", int)]), "labels are numbers or strings"),
+        (np.full((4, 2), 1e39), np.arange(4), "all 4 samples have NaN or infinite values"),
+    ],
+)
+def test_arrays_that_cannot_be_used_are_refused(tmp_path, x, y, message):
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / "d.npz")
+
+
+def test_members_that_are_no_arrays_and_sizes_beyond_the_memory_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "text.npz", "w") as file:
+        file.writestr("x", "hello")
+        file.writestr("y", "hello")
+    with pytest.raises(DataError, match="x is no array"):
+        read(tmp_path / "text.npz")
+    np.save(tmp_path / "one.npy", np.zeros(9))
+    header = (tmp_path / "one.npy").read_bytes()
+    huge = header.replace(b"(9,), }" + b" " * 14, b"(1099511627776,), }  ")
+    assert len(huge) == len(header)
+    with zipfile.ZipFile(tmp_path / "huge.npz", "w") as file:
+        file.writestr("x.npy", huge)
+        file.writestr("y.npy", header)
+    with pytest.raises(DataError, match=r"larger than the memory|damaged|truncated"):
+        read(tmp_path / "huge.npz")
+
+
+def test_suffixes_in_capitals_are_read(tmp_path):
+    with (tmp_path / "D.NPZ").open("wb") as file:
+        np.savez(file, x=np.zeros((4, 2)), y=np.arange(4) % 2)
+    assert len(read(tmp_path / "D.NPZ")) == 4
+
+
+@pytest.mark.parametrize("error", [AssertionError(), Exception("bad\nheader"), MemoryError()])
+def test_whatever_mne_raises_is_counted(tmp_path, monkeypatch, error):
+    mne = pytest.importorskip("mne")
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(mne.io, "read_raw", fail)
+    (tmp_path / "a.edf").touch()
+    with pytest.raises(DataError, match=f"a.edf: ({type(error).__name__}|bad header)"):
+        read(tmp_path / "a.edf")
+
+
+@pytest.mark.parametrize("option", [{"sfreq": float("nan")}, {"window": -1.0}, {"sfreq": 0.0}])
+def test_rates_that_are_no_rates_are_refused(tmp_path, option):
+    np.savez(tmp_path / "d.npz", x=np.zeros((4, 2, 9)), y=np.arange(4))
+    with pytest.raises(DataError, match="takes a positive number"):
+        read(tmp_path / "d.npz", **option)
+
+
+def test_an_empty_table_is_refused(tmp_path):
+    (tmp_path / "t.csv").touch()
+    with pytest.raises(DataError, match="has no rows"):
+        read(tmp_path / "t.csv")

@@ -1,0 +1,79 @@
+"""Commands that are killed at random moments, and started again, end as without."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+KILLS = 50
+# States are saved after each epoch, not only every half minute: there is more to interrupt.
+START = "import augnet.app.job as job; job.SAVE_EVERY = 0; from augnet.__main__ import app; app()"
+SMALL = ("--set", "data.sizes=[64,16,16]", "--set", "net.copies=2", "--set", "trunk.kernel=20")
+COMMANDS = {
+    "learn": ("learn", "d.npz", "--transforms", "sign_flip,gaussian_noise", "--budget", "150",
+              "--threads", "1"),
+    "run": ("paper", "run", "sinusoids", "--variant", "one-layer", "--set", "train.epochs=150",
+            *SMALL),
+    "search": ("paper", "search", "one-layer", "sinusoids", "--set", "train.epochs=150", *SMALL),
+}  # fmt: skip
+FILES = {
+    "learn": ("model.safetensors", "invariances.json", "history.jsonl"),
+    "run": ("model.safetensors", "rows.jsonl"),
+    "search": ("points.jsonl",),
+}
+
+
+def start(name: str, folder: Path, out: str) -> subprocess.Popen[bytes]:
+    command = (sys.executable, "-c", START, *COMMANDS[name], "--out", out)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
+    )
+
+
+def content(name: str, out: Path) -> list[bytes | list[dict[str, object]]]:
+    """Return what has to be the same; seconds are not."""
+    found: list[bytes | list[dict[str, object]]] = []
+    for file in FILES[name]:
+        (path,) = out.rglob(file)
+        if name == "search":
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            found.append([{**row, "seconds": 0} for row in rows])
+        else:
+            found.append(path.read_bytes())
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_killed_at_any_moment_ends_the_same(name, tmp_path):
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(80, 3))
+    np.savez(tmp_path / "d.npz", x=x, y=(np.abs(x[:, 0]) > 0.7).astype(int))
+    assert start(name, tmp_path, "whole").wait() == 0
+    whole = content(name, tmp_path / "whole")
+    moments, kills = random.Random(0), 0
+    while kills < KILLS:
+        process = start(name, tmp_path, "killed")
+        try:
+            code = process.wait(timeout=moments.uniform(1, 12))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # its workers, too
+            process.wait()
+            kills += 1
+        else:
+            assert code == 0
+            assert content(name, tmp_path / "killed") == whole
+            shutil.rmtree(tmp_path / "killed")
+    assert start(name, tmp_path, "killed").wait() == 0
+    assert content(name, tmp_path / "killed") == whole
