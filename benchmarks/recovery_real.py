@@ -146,6 +146,7 @@ def measure(key: Key, every: bool) -> Cell:
         for each in transforms
     ]
     return {
+        "every": every,
         "samples": len(real.x),
         "score": score,
         "chance": chance,
@@ -240,7 +241,9 @@ def report(cells: list[Cell]) -> None:
     print(*(f"{key}: {value}" for key, value in total.items()), *failures, sep="\n")
     document = {"total": total, "expectations": lines, "overlaps": pairs, "failures": failures}
     seeds = 1 + max((cell["seed"] for cell in cells), default=-1)
-    FILE.write(f"recovery_real.py --only {' '.join(by_name)} --seeds {seeds}", document, cells)
+    known = "" if any(cell.get("every", True) for cell in cells) else " --known"
+    command = f"recovery_real.py --only {' '.join(by_name)} --seeds {seeds}{known}"
+    FILE.write(command, document, cells)
 
 
 def unclear_ranges(cells: Sequence[Cell]) -> str:
