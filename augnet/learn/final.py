@@ -35,8 +35,8 @@ class FinalNet:
     """Train nets that draw 0, 1, 2 or 3 transforms per sample, then the best one on all samples.
 
     All start from the same weights, and those that are compared take the same steps. Three are
-    tried if two are better than one. A net that draws none is plain training, so that transforms
-    are used only if they make the net better.
+    tried if two are better than one. A net that draws none is plain training: it is taken if all
+    others are worse.
     """
 
     def __init__(
@@ -142,12 +142,17 @@ class FinalNet:
         """Measure the net that was trained, and choose how many transforms are drawn, if known."""
         self.compared.append(self._measure(self.net))
         self.steps_before += self.training.steps
-        distances = [each.distance for each in self.compared]
-        best = distances.index(min(distances))
-        last = len(distances) > self.max_draws
-        if last or (len(distances) > 2 and best < len(distances) - 1):
-            self.choice = best
+        count = len(self.compared)
+        best = min(range(1, count), key=lambda draws: self.compared[draws].distance, default=0)
+        if count > self.max_draws or (count > 2 and best < count - 1):
+            self.choice = best if self._is_as_good(best) else 0
         self.training = self._begin()
+
+    def _is_as_good(self, draws: int) -> bool:
+        """Whether a net is not worse than the plain one, by its score or by its distance."""
+        plain, other = self.compared[0], self.compared[draws]
+        same = self._mean(other.losses) <= self._mean(plain.losses)
+        return same or other.distance < plain.distance
 
     def _mean(self, losses: Tensor) -> float:
         return self.evaluator.mean(losses, self.held_out).item()

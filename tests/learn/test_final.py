@@ -35,19 +35,20 @@ def compared(distance, wrong=0):
 
 
 @pytest.mark.parametrize(
-    ("distances", "choice"),
+    ("distances", "wrong", "choice"),
     [
-        ([0.1, 0.2, 0.3], 0),
-        ([0.3, 0.1, 0.2], 1),
-        ([0.3, 0.2, 0.1, 0.2], 2),
-        ([0.4, 0.3, 0.2, 0.1], 3),
-        ([0.1, 0.1, 0.1], 0),
+        ([0.1, 0.2, 0.3], [5, 6, 6], 0),
+        ([0.1, 0.2, 0.3], [5, 5, 4], 1),  # its score is not worse, and it is invariant
+        ([0.2, 0.1, 0.3], [5, 6, 6], 1),
+        ([0.3, 0.2, 0.1, 0.2], [5, 5, 5, 5], 2),
+        ([0.4, 0.3, 0.2, 0.1], [5, 5, 5, 5], 3),
+        ([0.1, 0.4, 0.3, 0.2], [5, 6, 6, 6], 0),
     ],
 )
-def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, choice):
+def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, wrong, choice):
     some = final()
-    measured = iter(distances)
-    monkeypatch.setattr(some, "_measure", lambda net: compared(next(measured)))
+    measured = iter(zip(distances, wrong, strict=True))
+    monkeypatch.setattr(some, "_measure", lambda net: compared(*next(measured)))
     rows = list(some.fit(1))
     assert some.choice == choice
     assert not list(measured)  # three draws are only tried if two are better than one
