@@ -485,8 +485,8 @@ def parsed(command):
 
 OTHER_VALUES = {
     "transforms": ("rotate", "shear_x"), "layers": (("rotate",),), "trunk": "mine:net",
-    "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "lr": 0.001, "threads": 2, "tolerance": 0.02,
-    "jobs": 2,
+    "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "lr": 0.001, "threads": 2,
+    "tolerance": 0.02, "jobs": 2,
     "max_samples": 99, "size": 32, "kind": "images", "follow_links": True,
     "task": "regression", "column": "the label", "groups": "the subject", "sfreq": 0.5,
     "channels": ("C3", "EEG Fpz"), "window": 2.0,
