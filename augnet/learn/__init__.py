@@ -13,6 +13,7 @@ Modules, in the order of the work:
     strengths   a transform at a known fraction of its limit
     evaluate    the errors of a network on held-out samples
     reference   a network trained without transforms
+    control     the same training without a transform
     border      where samples of a class have become another
     exchange    two classes that a flip exchanges
     traces      noise that hides what a transform leaves behind

@@ -87,6 +87,8 @@ class Crossing:
     """The standard deviation of its logarithm, over resamplings of the samples."""
     cost: float
     """The error added there."""
+    allowed: float
+    """The error that may be added there."""
 
 
 def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -> Crossing:
@@ -103,8 +105,13 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     curves = isotonic(curves - torch.tensor(allowed).to(curves))
     places = _crossings(curves, torch.tensor(factors).to(added).log(), -measured.tolerance)
     factor = places[0].exp().item()
-    cost = measured.mean(measured.added(min(1.0, factor * fraction), repeats))
-    return Crossing(factor, places[1:].std().item(), cost)
+    there = measured.added(min(1.0, factor * fraction), repeats)
+    return Crossing(
+        factor,
+        places[1:].std().item(),
+        measured.mean(there),
+        measured.allowed(there, config.confidence),
+    )
 
 
 def isotonic(curves: Tensor) -> Tensor:
@@ -148,7 +155,7 @@ def decide_range(
     status: Status = "bounded"
     if max(trained, fraction) > config.near_limit:
         status, fraction, high = "reached_limit", 1.0, 1.0
-    elif fraction < config.min_range * _half_loss(measured, config):
+    elif _rises_at_once(measured, fraction, crossing.allowed, config):
         return Invariance(
             transform, "not_invariant", 0.0, (0.0, float(transform.strength(high))), cost=cost
         )
@@ -176,15 +183,30 @@ def decide_border(
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)
 
 
-def _half_loss(measured: Measured, config: LearnConfig) -> float:
-    """Return the fraction of the limit that adds half of the largest error added."""
+def _rises_at_once(
+    measured: Measured, fraction: float, allowed: float, config: LearnConfig
+) -> bool:
+    """Whether the error rises from strength 0 on, so that a range is only what may be added.
+
+    The range is then a small part of the strength that adds half of the largest error, or about the
+    part of that error that may be added.
+    """
+    if fraction >= config.max_rise:
+        return False
+    strength, half = _half_loss(measured, config)
+    part = config.rise_factor * allowed / max(half, 1e-9)
+    return fraction < max(config.min_range, min(config.max_rise, part)) * strength
+
+
+def _half_loss(measured: Measured, config: LearnConfig) -> tuple[float, float]:
+    """Return the fraction of the limit that adds half of the largest error added, and that half."""
     count = config.coarse_strengths
     fractions = [(index + 1) / count for index in range(count)]
     added = [measured.mean(measured.added(fraction, 1)) for fraction in fractions]
     half = max(added) / 2
     if half <= 0:  # no strength adds an error
-        return 0.0
+        return 0.0, 0.0
     index = next(index for index, value in enumerate(added) if value >= half)
     before = added[index - 1] if index else 0.0
     rise = (half - before) / max(added[index] - before, 1e-9)
-    return (index + min(1.0, max(0.0, rise))) / count
+    return (index + min(1.0, max(0.0, rise))) / count, half

@@ -102,6 +102,8 @@ class Gain:
     """By how much the score is above that of one view without augmentation."""
     scores: tuple[float, ...]
     """The scores with 0, 1, 2, ... draws."""
+    pooled: bool = False
+    """Whether flips are drawn like other transforms, instead of for half of all samples."""
 
     def __str__(self) -> str:
         if not self.draws:

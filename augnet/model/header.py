@@ -116,6 +116,7 @@ class GainRecord(StrictModel):
     interval: tuple[Finite, Finite]
     averaging: Finite
     scores: tuple[Finite, ...]
+    pooled: bool = False
 
 
 class Measurement(StrictModel):
