@@ -132,6 +132,7 @@ class LearnConfig:
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.15, "Least range, of the strength that adds half the most error.")
+    min_value_range: float = constant(0.3, "The same for values.")
     rise_factor: float = constant(
         2.0, "The same, as a multiple of what may be added, of that half."
     )

@@ -189,13 +189,16 @@ def _rises_at_once(
     """Whether the error rises from strength 0 on, so that a range is only what may be added.
 
     The range is then a small part of the strength that adds half of the largest error, or about the
-    part of that error that may be added.
+    part of that error that may be added. A change of a value that is less than the error that the
+    network makes anyway adds little.
     """
     if fraction >= config.max_rise:
         return False
     strength, half = _half_loss(measured, config)
+    classes = measured.evaluator.data.classes
+    least = config.min_range if classes else config.min_value_range
     part = config.rise_factor * allowed / max(half, 1e-9)
-    return fraction < max(config.min_range, min(config.max_rise, part)) * strength
+    return fraction < max(least, min(config.max_rise, part)) * strength
 
 
 def _half_loss(measured: Measured, config: LearnConfig) -> tuple[float, float]:
