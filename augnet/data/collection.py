@@ -18,6 +18,8 @@ from augnet.text import MAX_NAME, printable
 
 MAX_CLASSES = 1000
 """More classes than this are taken for a mistake."""
+MAX_WHOLE = 2**53
+"""Below, floats are exact: from here on, two whole numbers may be the same float."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
             array = numbers
         elif task == "regression":
             raise DataError(f"regression takes numbers as labels; got {array[0]!r}")
-        elif numbers is not None:
+        elif numbers is not None and (np.abs(numbers) < MAX_WHOLE).all():
             array = numbers.astype(np.int64)
     if array.ndim > 1 and array.shape[1:] == (1,):
         array = array[:, 0]
@@ -109,6 +111,11 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise DataError("some labels are NaN: remove those samples, or use --task regression")
+        if (np.abs(array) >= MAX_WHOLE).any():
+            raise DataError(
+                f"some labels are as large as {np.abs(array).max():.3g}: use --task regression if "
+                "these are values, and names as labels if they are classes"
+            )
         array = array.astype(np.int64)
     names, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(names) > MAX_CLASSES:

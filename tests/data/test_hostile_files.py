@@ -119,6 +119,7 @@ def test_a_label_that_is_a_document_is_refused(tmp_path):
         (np.zeros((4, 2)), np.zeros(4, dtype="M8[s]"), "labels are numbers or strings"),
         (np.zeros((4, 2)), np.zeros(4, dtype=complex), "labels are numbers or strings"),
         (np.zeros((4, 2)), np.zeros(4, dtype=[("a", int)]), "labels are numbers or strings"),
+        (np.zeros((4, 2)), np.arange(4) * 1e30, "some labels are as large as 3e\\+30: use --task"),
         (np.full((4, 2), 1e39), np.arange(4), "all 4 samples have NaN or infinite values"),
     ],
 )
@@ -126,6 +127,12 @@ def test_arrays_that_cannot_be_used_are_refused(tmp_path, x, y, message):
     np.savez(tmp_path / "d.npz", x=x, y=y)
     with pytest.raises(DataError, match=message):
         read(tmp_path / "d.npz")
+
+
+def test_large_whole_numbers_in_text_stay_different_classes(tmp_path):
+    names = ("9007199254740992", "9007199254740993")  # the same as floats
+    np.savez(tmp_path / "d.npz", x=np.zeros((4, 2)), y=np.array(names * 2))
+    assert read(tmp_path / "d.npz").classes == names
 
 
 def test_members_that_are_no_arrays_and_sizes_beyond_the_memory_are_refused(tmp_path):
