@@ -87,7 +87,7 @@ def test_a_folder_of_both_kinds_asks_which_is_meant(tmp_path):
         read(tmp_path, kind="pictures")
 
 
-@pytest.mark.parametrize("word", ["NA", "nan", " n/a", "", "NULL"])
+@pytest.mark.parametrize("word", ["NA", "nan", " n/a", "", "NULL", "#N/A"])
 def test_missing_labels_of_values_are_dropped_and_counted(tmp_path, word):
     images(tmp_path)
     lines = [f"cat/{n}.png,{n / 4}" for n in range(3)] + [f"dog/{n}.png,{word}" for n in range(2)]
@@ -96,6 +96,16 @@ def test_missing_labels_of_values_are_dropped_and_counted(tmp_path, word):
     assert found.classes == ()
     assert found.y.tolist() == [0.0, 0.25, 0.5]
     assert found.log.counts == {"rows without a label": 2}
+
+
+@pytest.mark.parametrize("word", ["unknown", "inf", "1e999", "0,5"])
+def test_values_among_other_labels_are_neither_values_nor_classes_until_said(tmp_path, word):
+    labels = np.array(["0.5", "0.25", "1", "0.5", word])
+    np.savez(tmp_path / "d.npz", x=np.zeros((5, 2)), y=labels)
+    for task in ("auto", "regression"):
+        with pytest.raises(DataError, match=f"4 of 5 are, 1 are not, such as '{word}'"):
+            read(tmp_path / "d.npz", task=task)
+    assert len(read(tmp_path / "d.npz", task="classification").classes) == 4
 
 
 def test_na_may_be_the_name_of_a_class(tmp_path):
