@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 HEAD = """\
-# The files that the tests run with: Python 3.11 on Linux, x86_64, torch for CPUs. `make lock` writes
-# this file; `make locked` installs it, and refuses files with another SHA-256.
+# The files that the tests run with: Python 3.11 on Linux, x86_64, torch for CPUs.
+# `make lock` writes this file; `make locked` installs it, and refuses files with another SHA-256.
 """
 
 
