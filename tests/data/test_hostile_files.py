@@ -23,7 +23,6 @@ def images(root, classes=("cat", "dog"), count=3):
 
 
 @linux
-@pytest.mark.timeout(60)
 def test_pipes_are_skipped_and_do_not_hang(tmp_path):
     images(tmp_path)
     os.mkfifo(tmp_path / "cat" / "9.png")

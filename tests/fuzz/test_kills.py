@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,6 +56,22 @@ def start(name: str, folder: Path, out: str) -> subprocess.Popen[bytes]:
     )
 
 
+def begun(name: str, folder: Path, out: str) -> subprocess.Popen[bytes]:
+    """Start a command, and wait until it writes: before, a kill has nothing to spoil."""
+    since = time.time()
+    process = start(name, folder, out)
+    while process.poll() is None and not is_locked(folder / out, since):
+        time.sleep(0.01)
+    return process
+
+
+def is_locked(out: Path, since: float) -> bool:
+    """Tell whether a lock was taken; those of killed processes are older."""
+    with suppress(FileNotFoundError):  # the command has just ended
+        return any(file.stat().st_mtime > since for file in out.rglob(".lock.holder"))
+    return False
+
+
 def content(name: str, out: Path) -> list[bytes | list[dict[str, object]]]:
     """Return what has to be the same."""
     found: list[bytes | list[dict[str, object]]] = []
@@ -77,19 +94,20 @@ def test_what_is_killed_at_any_moment_ends_the_same(name, tmp_path):
     generator = np.random.default_rng(0)
     x = generator.normal(size=(80, 3))
     np.savez(tmp_path / "d.npz", x=x, y=(np.abs(x[:, 0]) > 0.7).astype(int))
+    process = begun(name, tmp_path, "whole")
     began = time.monotonic()
-    assert start(name, tmp_path, "whole").wait() == 0
+    assert process.wait() == 0
     seconds = time.monotonic() - began
     whole = content(name, tmp_path / "whole")
     moments, kills = random.Random(0), 0
     while kills < KILLS:
-        process = start(name, tmp_path, "killed")
+        process = begun(name, tmp_path, "killed")
         try:
             code = process.wait(timeout=moments.uniform(0, seconds))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # its workers, too
             process.wait()
-            kills += (tmp_path / "killed").exists()  # before, there is nothing to spoil
+            kills += 1
         else:
             assert code == 0
             assert content(name, tmp_path / "killed") == whole
