@@ -29,6 +29,7 @@ from augnet.training import (
     fingerprint,
     keep_freed_memory,
 )
+from augnet.training.manifest import digest
 
 RESERVED = 0.1
 """The fraction of a time budget that is kept for the evaluation and the page."""
@@ -49,8 +50,13 @@ class Job:
         self.directory.check()
         options, seed = asdict(self.settings.read), self.settings.learn.seed
         samples = read(self.settings.data, seed=seed, **options)
-        self.fingerprint = _fingerprint(samples)
-        self.described = {"samples": len(samples), "classes": listing(samples.classes)}
+        digests = _digests(samples)
+        self.fingerprint = digest("\n".join(digests.values()).encode())
+        self.described = {
+            "samples": len(samples),
+            "classes": listing(samples.classes),
+            "digests": digests,
+        }
         self.split = split(samples, seed)
         self.input_spec = self.split.train.input_spec.fitted(self.split.train.x)
         return self.split
@@ -150,12 +156,16 @@ class Job:
             ) from None
 
 
-def _fingerprint(samples: Collection) -> str:
-    """Return the fingerprint of samples, labels, the names of classes, and groups."""
+def _digests(samples: Collection) -> dict[str, str]:
+    """Return the SHA-256 of each part of the data, so that an error can name what changed."""
     classes = torch.tensor(list("\n".join(samples.classes).encode()), dtype=torch.uint8)
-    labels = torch.empty(0) if samples.y is None else samples.y
-    groups = () if samples.groups is None else (samples.groups,)
-    return fingerprint(samples.x, labels, classes, *groups)
+    parts = {
+        "samples": samples.x,
+        "labels": samples.y,
+        "classes": classes,
+        "groups": samples.groups,
+    }
+    return {name: fingerprint(*(() if part is None else (part,))) for name, part in parts.items()}
 
 
 def _for_learning(given: int | float | None) -> int | float | None:

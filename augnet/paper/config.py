@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from augnet.model.header import MAX_COPIES
 from augnet.regularizers import REGULARIZERS, Schedule
 from augnet.validation import nearest
 
@@ -27,6 +28,7 @@ EXPERIMENTS = resources.files("augnet.paper") / "experiments"
 
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
+Copies = Annotated[int, Field(ge=1, le=MAX_COPIES)]
 
 
 class Section(BaseModel):
@@ -52,8 +54,8 @@ class Net(Section):
     """How the predictions for several copies are aggregated."""
 
     aggregate: str = "logits"
-    copies: int = Field(default=20, ge=1)
-    train_copies: int = Field(default=1, ge=1)
+    copies: Copies = 20
+    train_copies: Copies = 1
     max_batch: int | None = Field(default=None, ge=1)
 
 
@@ -101,7 +103,7 @@ class Measure(Section):
     """Measure the invariance to a transform at its limit at the end of a run (eq. 4)."""
 
     transform: str | dict[str, Any]
-    copies: list[int] = Field(min_length=1)
+    copies: list[Copies] = Field(min_length=1)
 
 
 class Scores(Section):
@@ -110,7 +112,7 @@ class Scores(Section):
     views: Literal["net", "plain", "own"] = "net"
     invariance: list[str | dict[str, Any]] = []  # to these transforms, after each epoch
     samples: int = Field(default=500, ge=2)  # test samples on which invariance is measured
-    copies: list[Annotated[int, Field(ge=1)]] = []  # numbers of own views, at the end
+    copies: list[Copies] = []  # numbers of own views, at the end
 
 
 class Searches(Section):

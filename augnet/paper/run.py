@@ -46,6 +46,8 @@ ROWS = "rows.jsonl"
 ERRORS = (TypeError, ValueError, RuntimeError, ArithmeticError, LookupError)
 """What networks and transforms raise if their arguments or samples do not fit."""
 
+MAX_LAYERS = 1000
+
 
 def layers(
     layers: list[list[TransformSpec]],
@@ -57,6 +59,8 @@ def layers(
     after: str | None = None,
 ) -> AugmentationModule | Chain:
     """Build layers from lists of transforms, all `repeat` times, and optionally after a policy."""
+    if not 1 <= repeat <= MAX_LAYERS:
+        raise ValueError(f"repeat takes a whole number from 1 to {MAX_LAYERS}; got {repeat}")
     shared = {"sfreq": sfreq, "channels": channels}
     shared = {key: value for key, value in shared.items() if value is not None}
     module = AugmentationModule(

@@ -279,6 +279,23 @@ def test_a_finished_directory_is_refused_if_the_data_changed(tmp_path):
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
 
 
+@pytest.mark.parametrize("name", ["samples", "labels", "groups"])
+def test_what_changed_in_the_data_is_named(tmp_path, name):
+    vectors(tmp_path / "d.npz")
+    with np.load(tmp_path / "d.npz") as file:
+        data = {"samples": file["x"], "labels": file["y"], "groups": np.arange(60) // 6}
+    for change in (False, True):
+        if change:
+            data[name] = data[name][::-1]
+        np.savez(tmp_path / "d.npz", x=data["samples"], y=data["labels"], groups=data["groups"])
+        again = job(tmp_path)
+        if not change:
+            with again.open():
+                pass
+    with pytest.raises(DirectoryError, match=rf"was begun: other {name}\. Choose"):
+        again.open().__enter__()
+
+
 def test_other_names_of_classes_are_other_data(tmp_path):
     images(tmp_path / "d", 15)
     job = Job(Settings.of(str(tmp_path / "d")), tmp_path / "o")
@@ -566,6 +583,11 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
     options = ("--transforms", "invert", "--budget", 1, "--out", tmp_path / "o")
     assert augnet("learn", tmp_path / "d", *options).exit_code == 0
     assert "[red]dark" in augnet("inspect", tmp_path / "o").output
+    for name, arguments in (
+        ("[b]p.csv", ("predict", tmp_path / "o", tmp_path / "d")),
+        ("[b]p.pt2", ("export", tmp_path / "o", "--to", "pt2")),
+    ):
+        assert name in augnet(*arguments, "--out", tmp_path / name).stderr
 
 
 @pytest.mark.parametrize(
@@ -575,7 +597,13 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
         (("--layers", "deep.toml"), "deep.toml has no layers"),
         (("--layers", "."), "is not a file"),
         (("--sfreq", "nan"), "--sfreq takes a positive number; got nan"),
+        (("--trunk", ":"), "trunk ':' cannot be imported (Empty module name)"),
+        (("--trunk", "torch.nn:Linear"), "trunk 'torch.nn:Linear' is called with (shape, outputs)"),
+        (("--trunk", "this:s"), "trunk 'this:s' is called with (shape, outputs)"),
         (("--copies", "1000000000"), "less than or equal to 10000"),
+        (("--threads", "1000000000"), "less than or equal to 1024"),
+        (("--seeds", "1000000000"), "less than or equal to 100"),
+        (("--seed", "99999999999999999999"), "less than or equal to 4294967295"),
         (("--tolerance", "inf"), "tolerance takes a positive number; got inf"),
     ],
 )

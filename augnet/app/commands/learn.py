@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import get_num_threads
 
-from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
+from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, show, stderr
 from augnet.app.settings import ARGUMENTS, FIELDS, Argument, Settings, default
 from augnet.text import printable
 
@@ -42,7 +42,7 @@ def learn(data: Data, out: Out, **options: Any) -> None:
         with job.open():
             if not job.finished:
                 for line in split.train.log:
-                    stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+                    say(line)
                 _show_threads(job.learner)
                 _follow(job)
                 job.finish()
@@ -99,11 +99,9 @@ def _follow(job: Any) -> None:
             if interrupted():
                 rows.close()
                 progress.stop()
-                stderr.print(
+                say(
                     f"Interrupted at {row['done']:.0%}. The state is saved in "
-                    f"{printable(job.directory.path)}; the same command resumes it.",
-                    markup=False,
-                    soft_wrap=True,
+                    f"{job.directory.path}; the same command resumes it."
                 )
                 raise typer.Exit(130)
 

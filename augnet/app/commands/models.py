@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
+from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, show
 from augnet.data import InputSpec, ReadOptions
 from augnet.model import Model
 from augnet.model.header import MAX_COPIES, Header
@@ -89,13 +89,13 @@ def predict(
         }
         samples = read(data, loaded.header.input_spec, labeled=False, **options)
         for line in samples.log:
-            stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(line)
         columns = predictions(loaded, samples, seed, copies, tolerance)
         if out is None:
             typer.echo(as_csv(columns), nl=False)
         else:
             write(columns, out)
-            stderr.print(f"{len(samples)} predictions are in {printable(out)}", highlight=False)
+            say(f"{len(samples)} predictions are in {out}")
 
 
 def inspect(model: ModelFile) -> None:
@@ -159,16 +159,12 @@ def export(
             made = program(_load(model, trunk), to, seed, copies)
             files.write(out, made.content)
             for note in made.notes:
-                stderr.print(note, markup=False, highlight=False, soft_wrap=True)
-            stderr.print(f"The model is {out}", highlight=False, soft_wrap=True)
+                say(note)
+            say(f"The model is {out}")
             return
         snippet = to_snippet(load_augment(model), to, _input_spec(read_header(model)))
         for transform in snippet.missing:
-            stderr.print(
-                f"{to} has no transform for {transform}: it is omitted",
-                highlight=False,
-                soft_wrap=True,
-            )
+            say(f"{to} has no transform for {transform}: it is omitted")
         if out is None:
             typer.echo(snippet.text, nl=False)
         else:

@@ -46,6 +46,11 @@ def report_errors(*more: type[Exception], interrupted: str = "") -> Iterator[Non
         raise typer.Exit(130) from None
 
 
+def say(text: object) -> None:
+    """Print a line to stderr as it is; names in it may have brackets or control characters."""
+    stderr.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+
+
 def show(header: Header) -> None:
     """Print warnings, the invariances of a model as tables, and its scores."""
     from augnet.app import wording
