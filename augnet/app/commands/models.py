@@ -1,4 +1,4 @@
-"""Use a model: predict, inspect, export."""
+"""Use a model: predict, inspect, export; list the transforms."""
 
 import math
 from dataclasses import fields
@@ -14,6 +14,7 @@ from augnet.data import InputSpec, ReadOptions
 from augnet.model import Model
 from augnet.model.header import MAX_COPIES, Header
 from augnet.text import printable
+from augnet.transforms import TRANSFORMS
 
 HELP = {each.name: each.metadata["help"] for each in fields(ReadOptions)}
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or the directory of augnet learn.")]
@@ -96,6 +97,14 @@ def predict(
         else:
             write(columns, out)
             stderr.print(f"{len(samples)} predictions are in {printable(out)}", highlight=False)
+
+
+def list_transforms() -> None:
+    """List all transforms."""
+    table = Table("transform", "description", "input", "unit of the limit")
+    for name, cls in TRANSFORMS.items():
+        table.add_row(name, (cls.__doc__ or "").splitlines()[0], str(cls.domain), cls.unit)
+    console.print(table)
 
 
 def inspect(model: ModelFile) -> None:
