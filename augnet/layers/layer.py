@@ -126,6 +126,11 @@ class AugmentationLayer(nn.Module):
         """Whether params of several copies can be joined: in eval, where none are skipped."""
         return not self.training
 
+    @property
+    def independent_params(self) -> bool:
+        """Whether params of several copies can be drawn at once: no transform pairs samples."""
+        return not any(transform.batch_coupled for transform in self.transforms)
+
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Return a view of each sample."""
         self.check(x)

@@ -13,6 +13,7 @@ from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show
 from augnet.data import InputSpec, ReadOptions
 from augnet.model import Model
 from augnet.model.header import MAX_COPIES, Header
+from augnet.net import TOLERANCE
 from augnet.text import printable
 from augnet.transforms import TRANSFORMS
 
@@ -54,15 +55,16 @@ def predict(
     copies: Annotated[
         int | None,
         typer.Option(
-            min=1, max=MAX_COPIES, help="The number of copies to average. Default: the model's."
+            min=1, max=MAX_COPIES, help="Average at most this many copies. Default: the model's."
         ),
     ] = None,
     tolerance: Annotated[
-        float | None,
+        float,
         typer.Option(
-            min=0.0, help="Stop adding copies of a sample once its prediction is this certain."
+            min=0.0,
+            help="Add no more copies of a sample once its prediction is this certain; 0: all.",
         ),
-    ] = None,
+    ] = TOLERANCE,
     max_samples: Annotated[
         int, typer.Option(min=1, help="Read at most this many samples.")
     ] = 10_000_000,
