@@ -18,8 +18,11 @@ Sampling: TypeAlias = Literal["independent", "stratified"]
 
 ROWS = 256
 """How many samples go through augment and trunk at once in eval, by default."""
-TOLERANCE = 0.05
-"""How uncertain `AugNet.predict` may leave an answer, by default."""
+TOLERANCE = 0.3
+"""How uncertain `AugNet.predict` may leave an answer, by default.
+
+This is as if copies were independent: stratified ones are less uncertain (benchmarks/inference.py).
+"""
 SMALL = 2**16
 """Params of all copies are drawn at once if they have so many values altogether."""
 STEP = 4
@@ -155,14 +158,14 @@ class AugNet(nn.Module):
         """Predict with as many copies of each sample as its answer needs, up to `copies`.
 
         Copies are stratified, also each run of `step` of them, by default 4 to 8 (see `Strata`);
-        those of other callables are drawn as the net draws them. They are computed `step` at a
-        time. A sample gets no more of them once its answer changes by less than `tolerance` within
-        the confidence interval of the mean over its copies (95 % at each look, as if they were
-        independent), in probability if the trunk returns scores of classes, else in its own units
-        (see `uncertainty`). At tolerance 0 this equals calling a net with the same `sampling`.
-        Params are drawn for all samples, finished or not, so that the copies of a sample do not
-        depend on the others. The exception is sample pairing, which pairs the samples that are
-        left.
+        those of other callables are drawn as the net draws them. Answers are looked at after `step`
+        copies, then after twice as many as before, or all. A sample gets no more copies once its
+        answer changes by less than `tolerance` within the confidence interval of the mean over its
+        copies (95 % at each look, as if they were independent), in probability if the trunk returns
+        scores of classes, else in its own units (see `uncertainty`). At tolerance 0 this equals
+        calling a net with the same `sampling`. Params are drawn for all samples, finished or not,
+        so that the copies of a sample do not depend on the others. The exception is sample pairing,
+        which pairs the samples that are left.
         """
         validation.batch(x, "AugNet")
         if self.training:
@@ -180,8 +183,11 @@ class AugNet(nn.Module):
         outputs: Tensor | None = None  # for these samples
         answers, places, used = [], [], []
         while len(rows):
-            count = min(step, most - (0 if outputs is None else len(outputs)))
-            new = self._outputs(x, params, count, rows)
+            made = 0 if outputs is None else len(outputs)
+            count = min(made or step, most - made)
+            if made and most - made < 2 * count:  # a last look at a few copies would not pay
+                count = most - made
+            new = self._outputs(x, params, count, rows if len(rows) < len(x) else None)
             outputs = new if outputs is None else torch.cat((outputs, new))
             done = uncertainty(outputs, self.meaning) < tolerance
             if len(outputs) == most:
@@ -259,7 +265,7 @@ class AugNet(nn.Module):
         size = samples.shape[0]
         # A graph can have chunks of one size, or a free batch size, but not both.
         whole = self.training or torch.compiler.is_compiling()
-        cap = copies * size if whole else self.max_batch or max(size, ROWS)
+        cap = copies * size if whole else self.max_batch or max(x.shape[0], ROWS)
         at_once = copies if whole else max(1, cap // size)
         parts: list[Tensor] = []
         for start in range(0, copies, at_once):

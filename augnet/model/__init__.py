@@ -105,8 +105,11 @@ class Model:
     ) -> Prediction:
         """Return the same with stratified copies, more of them only where an answer needs them.
 
-        See `AugNet.predict`; at tolerance 0 all samples get all copies.
+        See `AugNet.predict`; at tolerance 0 all samples get all copies. The tolerance of values is
+        in standard deviations of the targets.
         """
+        if isinstance(self.net.trunk, Scaled):
+            tolerance *= self.net.trunk.scale.abs().min().item()
         parts = [
             self.net.predict(part, tolerance, generator, copies=copies)
             for part, generator in self._batches(x, seed, batch)

@@ -33,7 +33,7 @@ class Strata(Generator):
     proportion to their weights. Normal draws are independent. Even spacing with one random offset
     was tried instead, and did worse (docs/studies/what-did-not-work.md).
 
-    If the number of copies has a divisor from 4 to 8, such as 4 of 20, each run of so many copies
+    If the number of copies has a divisor from 4 to 8, such as 5 of 20, each run of so many copies
     (`run_length`) has one copy in each part of the range of that size, too. So the first copies are
     stratified by themselves, for those who need no more (`AugNet.predict`).
 
@@ -79,7 +79,7 @@ class Strata(Generator):
 
 def run_length(copies: int) -> int:
     """Return how many copies in succession divide the range between them: a divisor, or 1."""
-    return next((size for size in range(4, 9) if copies % size == 0), 1)
+    return next((size for size in (5, 4, 6, 7, 8) if copies % size == 0), 1)
 
 
 def _order(copies: int, shape: tuple[int, ...], source: dict[str, Any]) -> Tensor:

@@ -62,7 +62,8 @@ def predict(
         float,
         typer.Option(
             min=0.0,
-            help="Add no more copies of a sample once its prediction is this certain; 0: all.",
+            help="Add no more copies of a sample once its prediction is this certain: in "
+            "probability, or in standard deviations of values. 0: all copies.",
         ),
     ] = TOLERANCE,
     max_samples: Annotated[
