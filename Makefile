@@ -2,7 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format slow package bench docs lock locked clean
+DATA ?= data
+
+.PHONY: demo test lint format slow package bench studies docs lock locked clean
 
 demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids; ends with a page to look at
 	$(BIN)/augnet paper run sinusoids --variant one-layer --out demo-output/runs
@@ -26,9 +28,15 @@ slow: .venv/installed-dev  ## the tests that take minutes
 package: .venv/installed-dev  ## the wheel and the sdist, in an environment of their own
 	$(BIN)/python -m pytest -m slow tests/test_packages.py
 
-bench: .venv/installed-dev  ## what the documented results were made with
+bench: .venv/installed-dev  ## time and memory, about ten minutes on an idle machine: docs/performance.md
+	rm -f results/speed.json results/inference.json
+	$(BIN)/python benchmarks/speed.py --threads 1
+	$(BIN)/python benchmarks/speed.py --threads 2
+	$(BIN)/python benchmarks/inference.py --data $(DATA)
+	$(BIN)/python benchmarks/performance_page.py
+
+studies: .venv/installed-dev  ## the demo over seeds, and the copies that invariance needs
 	$(BIN)/python benchmarks/demo.py
-	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/copies.py
 
 docs: .venv/installed-docs  ## the site, with every example run; any warning is an error

@@ -10,6 +10,7 @@
     page       all results on one page
     predict    predictions as a table
     commands   the commands
+    lazy       commands that are imported when they are called
 
 `augnet.data` reads data, `augnet.model` reads and writes model files.
 """

@@ -54,6 +54,11 @@ class AugmentationModule(nn.Module):
         """Whether params of several copies can be joined."""
         return all(layer.joinable_params for layer in self)
 
+    @property
+    def independent_params(self) -> bool:
+        """Whether params of several copies can be drawn at once."""
+        return all(layer.independent_params for layer in self)
+
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Pass each sample through all layers."""
         self.check(x)

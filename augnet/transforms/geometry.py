@@ -62,7 +62,8 @@ def warp(
 def compose(first: Tensor, second: Tensor, x: Tensor) -> Tensor:
     """Return the product of two maps of images `x`: `first`, then `second`."""
     # Translations are in fractions of the sides, but the linear part acts on pixels.
-    sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]], dtype=x.dtype, device=x.device)
+    # They are filled on the device: to copy them there would make the host wait.
+    sides = torch.stack([x.new_full((1,), x.shape[dim]) for dim in (-1, -2)])
     linear = second[..., :2]
     moved = (linear @ (first[..., 2:] * sides)) / sides + second[..., 2:]
     return torch.cat((linear @ first[..., :2], moved), dim=-1)
@@ -124,13 +125,12 @@ def centered(x: Tensor, size: int) -> Tensor:
 
 def affine(rows: tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]) -> Tensor:
     """Build (B, 2, 3) matrices from entries that are numbers or tensors of shape (B,)."""
-    like = next(entry for row in rows for entry in row if isinstance(entry, Tensor))
-    entries = [
-        entry if isinstance(entry, Tensor) else torch.full_like(like, entry)
-        for row in rows
-        for entry in row
-    ]
-    return torch.stack(entries, dim=-1).unflatten(-1, (2, 3))
+    entries = [entry for row in rows for entry in row]
+    like = next(entry for entry in entries if isinstance(entry, Tensor))
+    numbers = {entry for entry in entries if not isinstance(entry, Tensor)}
+    filled = {number: torch.full_like(like, number) for number in numbers}
+    stacked = [entry if isinstance(entry, Tensor) else filled[entry] for entry in entries]
+    return torch.stack(stacked, dim=-1).unflatten(-1, (2, 3))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Use a model: predict, inspect, export."""
+"""Use a model: predict, inspect, export; list the transforms."""
 
 import math
 from dataclasses import fields
@@ -13,7 +13,9 @@ from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say,
 from augnet.data import InputSpec, ReadOptions
 from augnet.model import Model
 from augnet.model.header import MAX_COPIES, Header
+from augnet.net import TOLERANCE
 from augnet.text import printable
+from augnet.transforms import TRANSFORMS
 
 HELP = {each.name: each.metadata["help"] for each in fields(ReadOptions)}
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or the directory of augnet learn.")]
@@ -53,15 +55,17 @@ def predict(
     copies: Annotated[
         int | None,
         typer.Option(
-            min=1, max=MAX_COPIES, help="The number of copies to average. Default: the model's."
+            min=1, max=MAX_COPIES, help="Average at most this many copies. Default: the model's."
         ),
     ] = None,
     tolerance: Annotated[
-        float | None,
+        float,
         typer.Option(
-            min=0.0, help="Stop adding copies of a sample once its prediction is this certain."
+            min=0.0,
+            help="Add no more copies of a sample once its prediction is this certain: in "
+            "probability, or in standard deviations of values. 0: all copies.",
         ),
-    ] = None,
+    ] = TOLERANCE,
     max_samples: Annotated[
         int, typer.Option(min=1, help="Read at most this many samples.")
     ] = 10_000_000,
@@ -96,6 +100,14 @@ def predict(
         else:
             write(columns, out)
             say(f"{len(samples)} predictions are in {out}")
+
+
+def list_transforms() -> None:
+    """List all transforms."""
+    table = Table("transform", "description", "input", "unit of the limit")
+    for name, cls in TRANSFORMS.items():
+        table.add_row(name, (cls.__doc__ or "").splitlines()[0], str(cls.domain), cls.unit)
+    console.print(table)
 
 
 def inspect(model: ModelFile) -> None:
