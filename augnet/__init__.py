@@ -13,6 +13,7 @@ The parts, in that order:
     regularizers  what rewards strong transforms, and when
     invariance    how invariant is a model to a transform?
     learn         all in one call: which transforms preserve the label, and how far
+    audit         is a trained model invariant to what its labels allow?
     testing       check_transform, for transforms of your own
     training      the loop and the resumable directory that everything else uses
 
@@ -20,6 +21,7 @@ The method is that of Rommel, Moreau and Gramfort, "Deep invariant networks with
 augmentation layers", NeurIPS 2022; docstrings refer to its sections and equations.
 """
 
+from augnet.audit import audit
 from augnet.invariance import invariance, summary
 from augnet.layers import Augerino, AugmentationLayer, AugmentationModule, RangeTuner, identity
 from augnet.learn import learn
@@ -52,6 +54,7 @@ __all__ = [
     "Transform",
     "TRANSFORMS",
     "WeightedNorm",
+    "audit",
     "identity",
     "invariance",
     "learn",

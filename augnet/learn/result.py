@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Literal, TypeAlias
 
+from augnet.learn.parts import CurvePoint, PartRange
 from augnet.net import AugNet
 from augnet.training import Row
 from augnet.transforms import Bernoulli, Multiplicative, Transform
@@ -32,6 +33,12 @@ class Invariance:
     """The error that the transform adds at `strength`, on held-out samples; None if unknown."""
     reason: str = ""
     """Why the status is `unclear`."""
+    by_class: tuple[PartRange, ...] = ()
+    """The range of each class, with `by_class=True`."""
+    by_direction: tuple[PartRange, ...] = ()
+    """The ranges of the two directions of a signed transform, if they differ beyond intervals."""
+    curve: tuple[CurvePoint, ...] = field(default=(), repr=False)
+    """The error that each strength adds to the network that measured, with `by_class=True`."""
 
     @property
     def kept(self) -> bool:
