@@ -49,7 +49,7 @@ class Job:
         self.directory.check()
         options, seed = asdict(self.settings.read), self.settings.learn.seed
         samples = read(self.settings.data, seed=seed, **options)
-        self.fingerprint = _fingerprint(samples)
+        self.fingerprint = collection_fingerprint(samples)
         self.described = {"samples": len(samples), "classes": listing(samples.classes)}
         self.split = split(samples, seed)
         self.input_spec = self.split.train.input_spec.fitted(self.split.train.x)
@@ -150,7 +150,7 @@ class Job:
             ) from None
 
 
-def _fingerprint(samples: Collection) -> str:
+def collection_fingerprint(samples: Collection) -> str:
     """Return the fingerprint of samples, labels, the names of classes, and groups."""
     classes = torch.tensor(list("\n".join(samples.classes).encode()), dtype=torch.uint8)
     labels = torch.empty(0) if samples.y is None else samples.y

@@ -13,7 +13,9 @@ Nothing is trained for the side of the model.
     compare       the finding for a transform, a class, or a direction
     worst         samples that show it
     result        what is returned
-    test_file     a test that fails if a later model is less invariant
+    read          held-out samples from files
+    recheck       a later model at the strengths of an earlier audit
+    pytest_file   a test that fails if a later model is less invariant
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -53,6 +55,7 @@ def audit(
     learned: Any = None,
     input: Any = "auto",
     classes: Sequence[str] = (),
+    outputs: Sequence[str] = (),
     groups: Any = None,
     device: Any = None,
     trust: bool = False,
@@ -70,8 +73,8 @@ def audit(
 
     `learned` tells how far labels allow transforms: the result of `learn`, or the directory of
     `augnet learn`. Without it, this is measured on `x` and `y`, within `budget`; options are those
-    of `learn`. `classes` are the names of classes, `device` is where transforms and a torch model
-    run.
+    of `learn`. `classes` are the names of classes 0, 1, ..., and `outputs` those of the outputs of
+    the model, if it has them in another order. `device` is where transforms and a torch model run.
 
     >>> import torch
     >>> from augnet import audit
@@ -90,6 +93,7 @@ def audit(
         learned=learned,
         input=input,
         classes=classes,
+        outputs=outputs,
         groups=groups,
         device=device,
         trust=trust,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Generator, Tensor
 
-from augnet.audit.compare import Compared, Comparison
+from augnet.audit.compare import Comparison
 from augnet.audit.load import load_model
 from augnet.audit.model_input import ModelInput
 from augnet.audit.predictor import Predictor
@@ -33,8 +33,8 @@ from augnet.transforms import Transform, TransformSpec
 if TYPE_CHECKING:
     from augnet.data.input_spec import InputSpec
 
-MODEL_SHARE = 0.3
-"""The fraction of the progress that measuring the model is, if labels are learned after it."""
+LABELS = 0.7
+"""The fraction of the progress that labels are, if they are learned."""
 SIGNS = ("−", "+")
 
 
@@ -55,6 +55,7 @@ class Auditor:
         learned: Any = None,
         input: Any = "auto",
         classes: Sequence[str] = (),
+        outputs: Sequence[str] = (),
         groups: Any = None,
         spec: "InputSpec | None" = None,
         device: Any = None,
@@ -64,6 +65,8 @@ class Auditor:
     ) -> None:
         self.config, shared = configure(config, transforms, options)
         loaded = load_model(model, trust)
+        if outputs:
+            loaded = replace(loaded, classes=tuple(outputs))
         if device is not None:
             x = torch.as_tensor(x).to(device)
             if isinstance(loaded.function, torch.nn.Module):
@@ -120,10 +123,12 @@ class Auditor:
         return rows, None
 
     def __iter__(self) -> Iterator[Row]:
-        """Measure the model, then the labels; yield a row for each step."""
-        share = 1.0 if self.learner is None else MODEL_SHARE
+        """Measure the labels, then the model; yield a row for each step."""
+        if self.learner is not None and not self.learned:
+            yield from self._learn(self.learner)
+        share = 1.0 if self.learner is None else 1 - LABELS
         for number in range(len(self.responses), len(self.transforms)):
-            transform = self.transforms[number]
+            transform, labels = self.transforms[number], self.learned[number]
             with use_threads(self.threads):
                 self.responses.append(
                     measure_response(
@@ -132,26 +137,21 @@ class Auditor:
                         transform,
                         self.rows,
                         self.rest,
+                        fractions_of(labels),
                         self.config.seed,
                     )
                 )
-            done = share * (number + 1) / len(self.transforms)
+            done = 1 - share * (1 - (number + 1) / len(self.transforms))
             yield self._row("model", transform.name, done)
-        if self.learner is not None:
-            yield from self._learn(self.learner)
 
     def _learn(self, learner: Learner) -> Iterator[Row]:
         """Measure the labels; no net is trained on them."""
-        seeds = self.config.seeds
         rows = iter(learner)
-        while not (learner.search.finished and len(learner.other_seeds) == seeds - 1):
+        while not (learner.search.finished and len(learner.other_seeds) == self.config.seeds - 1):
             row = next(rows)
             names = ", ".join(each["name"] for each in row["transforms"])
-            done = MODEL_SHARE + (1 - MODEL_SHARE) * min(1.0, row["done"])
-            yield self._row("labels", names or "reference", done)
+            yield self._row("labels", names or "reference", LABELS * min(1.0, row["done"]))
         self.learned = learner.invariances
-        if self.history and self.history[-1]["done"] < 1:
-            yield self._row("labels", "all", 1.0)
 
     def _row(self, phase: str, name: str, done: float) -> Row:
         row = {"phase": phase, "transform": name, "done": done}
@@ -210,7 +210,7 @@ class Auditor:
     def _audited(self, labels: Invariance, response: Response, comparison: Comparison) -> Audited:
         transform, config = labels.transform, self.config
         found = comparison.compare(labels, response, labels.reason, labels.curve)
-        strength, interval = _physical(found, transform)
+        strength, interval = found.held.strengths(transform)
         return Audited(
             labels,
             found.finding,
@@ -246,7 +246,7 @@ class Auditor:
             return ()
         ends = [response.towards(number) for number in range(2)]
         held = [find_held(each, self.evaluator, comparison.tolerance, self.config) for each in ends]
-        apart = held[0].high < held[1].low or held[1].high < held[0].low
+        apart = held[0].high <= held[1].low or held[1].high <= held[0].low
         if not apart and not labels.by_direction:
             return ()
         known = dict(zip(SIGNS, labels.by_direction, strict=False))
@@ -265,7 +265,7 @@ class Auditor:
     ) -> AuditedPart:
         found = comparison.compare(part or labels, response, labels.reason)
         finding = "unclear" if len(response.rows) < MIN_PART else found.finding
-        strength, interval = _physical(found, labels.transform)
+        strength, interval = found.held.strengths(labels.transform)
         return AuditedPart(name, finding, part, strength, interval, found.cost, len(response.rows))
 
     def state_dict(self) -> dict[str, Any]:
@@ -274,6 +274,7 @@ class Auditor:
             "responses": [(each.added, each.changed) for each in self.responses],
             "predicted": self.predictor.predicted,
             "history": self.history,
+            "labels_known": bool(self.learned),
             "learner": None if self.learner is None else self.learner.state_dict(),
         }
 
@@ -281,14 +282,14 @@ class Auditor:
         """Continue where another Auditor with the same arguments was left."""
         self.history = list(state["history"])
         self.predictor.predicted = state["predicted"]
-        self.responses = [
-            Response(transform, fractions_of(transform), self.rows, added, changed)
-            for transform, (added, changed) in zip(
-                self.transforms, state["responses"], strict=False
-            )
-        ]
         if self.learner is not None:
             self.learner.load_state_dict(state["learner"])
+            if state["labels_known"]:
+                self.learned = self.learner.invariances
+        self.responses = [
+            Response(row.transform, fractions_of(row), self.rows, added, changed)
+            for row, (added, changed) in zip(self.learned, state["responses"], strict=False)
+        ]
 
 
 def read_invariances(learned: Any) -> list[Invariance]:
@@ -304,14 +305,6 @@ def read_invariances(learned: Any) -> list[Invariance]:
     from augnet.model import read_header
 
     return [record.build() for record in read_header(Path(learned)).invariances]
-
-
-def _physical(found: Compared, transform: Transform) -> tuple[float, tuple[float, float]]:
-    held = found.held
-    strength, low, high = (
-        float(transform.strength(f)) for f in (held.fraction, held.low, held.high)
-    )
-    return strength, (low, high)
 
 
 def _varies(rest: Tensor, data: LearnData) -> bool:

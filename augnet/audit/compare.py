@@ -8,7 +8,7 @@ from augnet.learn.config import LearnConfig
 from augnet.learn.decide import TOO_FEW, WIDE
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.parts import CurvePoint, PartRange
-from augnet.learn.response import Held, Response, find_held, to_fraction
+from augnet.learn.response import CLOSE, Held, Response, find_held, to_fraction
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli
 
@@ -70,16 +70,20 @@ class Comparison:
         if not self.informed:
             return Compared("unclear", held, 0.0, CHANCE)
         cost = self._added(response, strength)
-        if labels.kept and held.high < low:
+        if labels.kept and held.high <= low + CLOSE and held.high <= 1:
             return Compared("fragile", held, cost)
         if isinstance(transform, Bernoulli):
             doubt = self.config.confidence * self.evaluator.deviation(
                 response.added[0, 0], response.rows
             )
             loose = labels.kept and cost + doubt > self.config.max_loss * self.better
-            if loose or held.low != held.high:
+            if loose or held.low < 1 < held.high:
                 return Compared("unclear", held, cost, TOO_FEW)
-        elif labels.kept and held.fraction < low and held.high - held.low > self.config.max_width:
+        elif (
+            labels.kept
+            and held.fraction < low
+            and min(1, held.high) - held.low > self.config.max_width
+        ):
             return Compared("unclear", held, cost, WIDE)
         return Compared("matches", held, cost)
 

@@ -7,8 +7,8 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,8 @@ class Loaded:
     """Whether it takes samples as they are in their files."""
     spec: "InputSpec | None" = None
     """How its samples are read, if known."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Those of `augnet learn`, which trained it."""
 
 
 def load_model(model: Any, trust: bool = False, trunk: torch.nn.Module | None = None) -> Loaded:
@@ -73,7 +75,14 @@ def load_model(model: Any, trust: bool = False, trunk: torch.nn.Module | None = 
 
 def _own(model: "Model", name: str) -> Loaded:
     header = model.header
-    return Loaded(model.outputs, name, header.classes, True, header.input_spec)
+    return Loaded(
+        model.outputs,
+        name,
+        header.classes,
+        True,
+        header.input_spec,
+        header.settings,
+    )
 
 
 def _onnx(path: Path) -> Loaded:

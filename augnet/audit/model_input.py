@@ -1,6 +1,6 @@
 """What a model expects: the scale of values, mean and std, the order of channels, the size."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -58,6 +58,15 @@ class ModelInput:
     def of(cls, given: Any) -> "ModelInput":
         """Return a ModelInput as it is, or one with these values, such as `0-255`."""
         return given if isinstance(given, ModelInput) else cls(given)
+
+    @classmethod
+    def of_plain(cls, values: Mapping[str, Any]) -> "ModelInput":
+        """Build one from JSON, where tuples are lists."""
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        return cls(**given)
 
     def __call__(self, x: Tensor, spec: "InputSpec | None" = None, raw: bool = False) -> Tensor:
         """Convert samples; `spec` says how they were scaled, `raw` what `auto` is."""

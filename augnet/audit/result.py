@@ -1,7 +1,7 @@
 """The result of `audit`."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,9 @@ from torch import Tensor
 
 from augnet.audit.compare import Finding
 from augnet.learn.parts import CurvePoint, PartRange
+from augnet.learn.response import to_fraction
 from augnet.learn.result import Invariance
-from augnet.transforms import Bernoulli
+from augnet.transforms import TRANSFORMS, Bernoulli, Transform
 
 ORDER: dict[Finding, int] = {"fragile": 0, "blind": 0, "unclear": 1, "matches": 2}
 """Findings that cost something come first."""
@@ -149,9 +150,9 @@ class AuditResult:
 
     def to_pytest(self, model: str, data: str | None = None, path: str | Path | None = None) -> str:
         """Return, and write, a test file that fails if a later model is less invariant."""
-        from augnet.audit.test_file import write_test
+        from augnet.audit.pytest_file import write_test
 
-        return write_test(self, model, data, path)
+        return write_test(self.values, model, data, path)
 
 
 def _plain(row: Audited) -> dict[str, Any]:
@@ -174,6 +175,7 @@ def _plain(row: Audited) -> dict[str, Any]:
         "strength": row.strength,
         "interval": list(row.interval),
         "reached_limit": row.reached,
+        "labels_fraction": to_fraction(row.labels.transform, row.labels.strength),
         "cost": row.cost,
         "reason": row.reason,
         "text": str(row),
@@ -188,7 +190,7 @@ def _labels(row: Invariance) -> dict[str, Any]:
     """Return what is known about labels; what is unclear has no strength."""
     known = row.status != "unclear"
     return {
-        "limit": row.transform.limit,
+        "transform": _spec(row.transform),
         "status": row.status,
         "strength": row.strength if known else None,
         "interval": list(row.interval) if known else None,
@@ -197,4 +199,14 @@ def _labels(row: Invariance) -> dict[str, Any]:
         "curve": [asdict(point) for point in row.curve],
         "by_class": [asdict(part) for part in row.by_class],
         "by_direction": [asdict(part) for part in row.by_direction],
+    }
+
+
+def _spec(transform: Transform) -> dict[str, Any] | None:
+    """Return the table by which a transform can be built again; None if it is not registered."""
+    if TRANSFORMS.get(transform.name) is not type(transform):
+        return None
+    given = {each.name: getattr(transform, each.name) for each in fields(transform) if each.init}
+    return {"name": transform.name} | {
+        name: list(value) if isinstance(value, tuple) else value for name, value in given.items()
     }

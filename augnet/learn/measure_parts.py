@@ -9,7 +9,14 @@ from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
 from augnet.learn.parted import PartedBranch
 from augnet.learn.parts import PartRange
-from augnet.learn.response import Response, curve, find_held, measure_response, part_range
+from augnet.learn.response import (
+    Response,
+    curve,
+    find_held,
+    fractions_of,
+    measure_response,
+    part_range,
+)
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli
 
@@ -28,7 +35,8 @@ def with_parts(
     if reference.doubt:
         return found
     network = branch.average.network if branch.loop.done else reference.network
-    response = _measured(branch, network)
+    steps = fractions_of(found)
+    response = _measured(branch, network, steps)
     found = replace(found, curve=curve(response, reference.evaluator, config))
     if config.curves:
         found = replace(found, by_direction=_by_direction(branch, response, config, end))
@@ -37,12 +45,12 @@ def with_parts(
     return found
 
 
-def _measured(branch: Branch, network: nn.Module) -> Response:
+def _measured(branch: Branch, network: nn.Module, steps: tuple[float, ...]) -> Response:
     reference = branch.reference
     evaluator, rows = reference.evaluator, reference.held_out
     rest = evaluator.outputs(network, reference.data.x[rows])
     response = measure_response(
-        evaluator, network, branch.transform, rows, rest, branch.config.seed
+        evaluator, network, branch.transform, rows, rest, steps, branch.config.seed
     )
     # Errors are compared with those of the reference, unless the network makes fewer.
     own = evaluator.errors(rest, rows)
@@ -61,7 +69,7 @@ def _by_direction(
     network = PartedBranch(reference, branch.transform, config, True).train(_left(end))
     if network is None:
         return ()
-    response = _measured(branch, network)
+    response = _measured(branch, network, response.fractions)
     if not _apart(branch, response, config):
         return ()
     low, high = (
@@ -83,7 +91,7 @@ def _apart(branch: Branch, response: Response, config: LearnConfig) -> bool:
     first, second = (
         find_held(response.towards(number), evaluator, tolerance, config) for number in range(2)
     )
-    return first.high < second.low or second.high < first.low
+    return first.high <= second.low or second.high <= first.low
 
 
 def _by_class(
@@ -102,7 +110,7 @@ def _by_class(
                 PartRange(name, "unclear", 0.0, (0.0, 0.0), count)
                 for name, count in zip(names, counts, strict=True)
             )
-        response = _measured(branch, network)
+        response = _measured(branch, network, response.fractions)
     return tuple(
         part_range(
             response.of((labels == number).nonzero()[:, 0]),

@@ -16,12 +16,17 @@ from augnet.learn.config import LearnConfig
 from augnet.learn.decide import isotonic
 from augnet.learn.evaluate import CHUNK, Evaluator
 from augnet.learn.parts import CurvePoint, PartRange, PartStatus
+from augnet.learn.result import Invariance
 from augnet.learn.strengths import apply_at_strength
 from augnet.transforms import Bernoulli, Multiplicative, Signed, Transform
 from augnet.transforms.base import full_precision
 
 FRACTIONS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 """Fractions of the limit that are measured."""
+CLOSE = 0.004
+"""Fractions that are closer are the same."""
+NEVER = 2.0
+"""A fraction of the limit that is beyond it."""
 MIN_PART = 12
 """Fewer held-out samples of a class can tell nothing."""
 
@@ -61,11 +66,19 @@ class Response:
 
 @dataclass(frozen=True)
 class Held:
-    """Up to which fraction of the limit an error stays within the tolerance, with 90 %."""
+    """Up to which fraction of the limit an error stays within the tolerance."""
 
     fraction: float
     low: float
+    """The last step within the tolerance, and"""
     high: float
+    """the first beyond it, with a confidence of 90 %; above 1 if there is none."""
+
+    def strengths(self, transform: Transform) -> tuple[float, tuple[float, float]]:
+        """Return the strength and its interval in physical units."""
+        ends = (self.fraction, self.low, min(1.0, self.high))
+        strength, low, high = (float(transform.strength(each)) for each in ends)
+        return strength, (low, high)
 
     @property
     def reached(self) -> bool:
@@ -78,9 +91,18 @@ def directions(transform: Transform) -> tuple[float, ...]:
     return (-1.0, 1.0) if isinstance(transform, Signed) else (1.0,)
 
 
-def fractions_of(transform: Transform) -> tuple[float, ...]:
-    """Return the fractions of the limit that are measured: one for a Bernoulli transform."""
-    return (1.0,) if isinstance(transform, Bernoulli) else FRACTIONS
+def fractions_of(found: Invariance) -> tuple[float, ...]:
+    """Return the fractions of the limit to measure, also those where the range of labels ends.
+
+    A Bernoulli transform has one.
+    """
+    if isinstance(found.transform, Bernoulli):
+        return (1.0,)
+    ends = {
+        round(to_fraction(found.transform, each), 4) for each in (found.strength, *found.interval)
+    }
+    more = {end for end in ends if all(abs(end - each) > CLOSE for each in (0.0, *FRACTIONS))}
+    return tuple(sorted({*FRACTIONS, *more}))
 
 
 def view(
@@ -103,14 +125,13 @@ def measure_response(
     transform: Transform,
     rows: Tensor,
     rest: Tensor,
+    steps: tuple[float, ...],
     seed: int = 0,
-    fractions: Sequence[float] | None = None,
 ) -> Response:
-    """Measure a network at each strength in each direction; `rest` are its outputs without.
+    """Measure a network at each step in each direction; `rest` are its outputs without.
 
-    This takes directions × strengths × samples forward passes.
+    Steps are fractions of the limit. This takes directions × steps × samples forward passes.
     """
-    steps = tuple(fractions or fractions_of(transform))
     before, x = evaluator.errors(rest, rows), evaluator.data.x
     added, changed = [], []
     for direction in directions(transform):
@@ -156,26 +177,32 @@ def find_held(
     allowed = [max(tolerance, config.confidence * each) for each in noise]
     if isinstance(response.transform, Bernoulli):
         holds = (curves[:, 0] <= allowed[0]).to(added)
-        ends = holds[1:].quantile(added.new_tensor([0.05, 0.95])).tolist()
-        return Held(holds[0].item(), *ends)
+        low, high = holds[1:].quantile(added.new_tensor([0.05, 0.95])).tolist()
+        return Held(holds[0].item(), float(low == 1), NEVER if high > 0 else 0.0)
     curves = isotonic(curves - added.new_tensor(allowed))
-    places = _places(curves, response.fractions, -tolerance)
-    low, high = places[1:].quantile(places.new_tensor([0.05, 0.95])).tolist()
-    at = places[0].item()
-    return Held(at, min(low, at), max(high, at))
+    low, at, high = _places(curves, response.fractions, -tolerance)
+    return Held(at[0].item(), low[1:].quantile(0.05).item(), high[1:].quantile(0.95).item())
 
 
-def _places(curves: Tensor, fractions: Sequence[float], start: float) -> Tensor:
-    """Return where each rising curve passes 0; 1 if it never does. At 0 it is at `start`."""
+def _places(
+    curves: Tensor, fractions: Sequence[float], start: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the last step at which each rising curve is below 0, where it passes, and the next.
+
+    If it never does, these are 1, 1 and NEVER. At 0 a curve is at `start`.
+    """
     curves = torch.cat((torch.full_like(curves[:, :1], start), curves), 1)
     places = curves.new_tensor([0.0, *fractions])
     beyond = curves > 0
-    index = torch.where(beyond.any(1), beyond.to(torch.int8).argmax(1), len(places) - 1)
+    never = ~beyond.any(1)
+    index = torch.where(never, len(places) - 1, beyond.to(torch.int8).argmax(1))
     low, high = (curves.gather(1, each[:, None])[:, 0] for each in (index - 1, index))
     low = low.clamp(max=0)
     rise = (-low / (high - low).clamp(min=1e-9)).clamp(0, 1)
-    found = places[index - 1] + (places[index] - places[index - 1]) * rise
-    return torch.where(beyond.any(1), found, 1.0)
+    ends = places[index - 1], places[index]
+    found = ends[0] + (ends[1] - ends[0]) * rise
+    first, at = (each.masked_fill(never, 1.0) for each in (ends[0], found))
+    return first, at, ends[1].masked_fill(never, NEVER)
 
 
 def to_fraction(transform: Transform, strength: float) -> float:
@@ -215,14 +242,14 @@ def part_range(
     if samples < MIN_PART:
         return PartRange(name, "unclear", 0.0, (0.0, 0.0), samples)
     held = find_held(response, evaluator, tolerance, config)
-    strength, *ends = (float(transform.strength(f)) for f in (held.fraction, held.low, held.high))
+    strength, interval = held.strengths(transform)
     status: PartStatus = "reached_limit" if held.fraction > config.near_limit else "bounded"
     if isinstance(transform, Bernoulli):
         status = "reached_limit" if held.reached else "not_invariant"
-        if held.low != held.high:
+        if held.low < 1 < held.high:
             status = "unclear"
-    elif held.high - held.low > config.max_width:
+    elif min(1.0, held.high) - held.low > config.max_width:
         status = "unclear"
     elif held.fraction < config.start / 2:
         status = "not_invariant"
-    return PartRange(name, status, strength, (ends[0], ends[1]), samples)
+    return PartRange(name, status, strength, interval, samples)
