@@ -36,7 +36,13 @@ from augnet.regularizers import (
     WeightedNorm,
     register_regularizer,
 )
-from augnet.transforms import TRANSFORMS, Transform, build_transforms, register_transform
+from augnet.transforms import (
+    TRANSFORMS,
+    Transform,
+    build_transforms,
+    register_transform,
+    transform_from,
+)
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,4 +68,5 @@ __all__ = [
     "register_transform",
     "build_transforms",
     "summary",
+    "transform_from",
 ]

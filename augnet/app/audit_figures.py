@@ -48,7 +48,8 @@ def _lines(axis: Axes, row: Audited) -> None:
         axis.plot(*zip(*points, strict=True), "--", lw=1.6, color=color(1), label="labels")
     span = (-1.0, -0.5, 0.0, 0.5, 1.0) if isinstance(transform, Signed) else (0.0, 0.5, 1.0)
     axis.set_xticks(span, [f"{float(transform.strength(each)):.3g}" for each in span])
-    axis.set(xlabel=transform.unit, ylabel="% of samples" if row.curve else "")
+    bottom, top = axis.get_ylim()
+    axis.set(xlabel=transform.unit, ylabel="% of samples", ylim=(min(-1, bottom), max(5, top)))
     tidy(axis)
 
 
@@ -65,7 +66,7 @@ def _bars(axis: Axes, row: Audited) -> None:
     axis.barh(list(bars), [value for value, _ in bars.values()], height=0.5,
               color=[tint for _, tint in bars.values()])  # fmt: skip
     axis.invert_yaxis()
-    axis.set_xlabel("% of samples")
+    axis.set(xlabel="% of samples", xlim=(min(0, axis.get_xlim()[0]), max(5, axis.get_xlim()[1])))
     tidy(axis)
     axis.grid(False)
 

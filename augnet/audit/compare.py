@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import torch
+
 from augnet.learn.config import LearnConfig
-from augnet.learn.decide import TOO_FEW, WIDE
+from augnet.learn.decide import TOO_FEW, WIDE, isotonic
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.parts import CurvePoint, PartRange
 from augnet.learn.response import CLOSE, Held, Response, find_held, to_fraction
@@ -123,12 +125,12 @@ class Comparison:
         return max(NO_CURVE * self.evaluator.chance, cost or 0.0)
 
     def _added(self, response: Response, fraction: float) -> float:
-        """Return the error that the model adds at a fraction of the limit, interpolated."""
+        """Return the error that the model adds at a fraction of the limit, on a rising curve."""
         if fraction <= 0:
             return 0.0
-        places = [0.0, *response.fractions]
-        means = [self.evaluator.mean(each, response.rows).item() for each in response.added.mean(0)]
-        values = [0.0, *means]
+        places, rows = [0.0, *response.fractions], response.rows
+        means = torch.stack([self.evaluator.mean(each, rows) for each in response.added.mean(0)])
+        values = [0.0, *isotonic(means[None])[0].tolist()]
         index = next((k for k, place in enumerate(places) if place >= fraction), len(places) - 1)
         start, end = places[index - 1], places[index]
         share = min(1.0, (fraction - start) / (end - start))
