@@ -33,15 +33,26 @@ NOISE: TransformSpec = {"name": "gaussian_noise", "limit": 0.02}
 """The transform that is no weakness of any model."""
 
 
-def digits(count: int, seed: int) -> Samples:
-    """Return scikit-learn's digits, 8 by 8: some to train a model, others to audit it."""
-    from sklearn.datasets import load_digits
+LETTERS = "ABEFHKPR"
+"""Letters that are alike, and that nobody confuses when they are turned by 30°."""
 
-    bunch = load_digits()
-    x, y = torch.tensor(bunch.images[:, None] / 16).float(), torch.tensor(bunch.target)
-    order = torch.randperm(len(x), generator=Generator().manual_seed(seed % 1000))
-    rows = order[-count:] if seed >= 1000 else order[:count]
-    return x[rows], y[rows]
+
+def letters(count: int, seed: int) -> Samples:
+    """Draw upright letters: a little off the center, dark or bright, with noise."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    source = Generator().manual_seed(seed)
+    font, images = ImageFont.load_default(size=15), []
+    for letter in LETTERS:
+        image = Image.new("L", (20, 20))
+        ImageDraw.Draw(image).text((10, 10), letter, fill=255, font=font, anchor="mm")
+        images.append(torch.tensor(list(image.tobytes())).reshape(20, 20) / 255)
+    y = torch.arange(count) % len(LETTERS)
+    moves = torch.randint(-1, 2, (count, 2), generator=source).tolist()
+    x = torch.stack([images[k].roll(move, (0, 1)) for k, move in zip(y, moves, strict=True)])
+    x = x * (0.6 + 0.4 * torch.rand(count, 1, 1, generator=source))
+    x = x + 0.03 * torch.randn(count, 20, 20, generator=source)
+    return x.clamp(0, 1)[:, None], y
 
 
 def grid(size: int) -> tuple[Tensor, Tensor]:
@@ -163,8 +174,8 @@ class Task:
 
 
 TASKS = {
-    "CNN without rotation, digits that allow 30°": Task(
-        digits, cnn, 10, {"name": "rotate", "limit": 30.0}, "fragile", 900, 897
+    "CNN without rotation, letters that allow 30°": Task(
+        letters, cnn, 8, {"name": "rotate", "limit": 30.0}, "fragile"
     ),
     "CNN with flips, sides matter": Task(arrows, cnn, 4, "horizontal_flip", "blind", flips=True),
     "transformer, objects in the center": Task(

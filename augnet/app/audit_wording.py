@@ -68,9 +68,8 @@ def headline(values: Mapping[str, Any]) -> str:
                 f"The model is {finding} {to} {', '.join(names)}: {MEANINGS[finding]}."
             )
     counts = {each: sum(row["finding"] == each for row in rows) for each in MEANINGS}
-    sentences.append(
-        f"{counts['matches']} of {len(rows)} transforms match, {counts['unclear']} are unclear."
-    )
+    unclear = f"{counts['unclear']} {'is' if counts['unclear'] == 1 else 'are'} unclear"
+    sentences.append(f"{counts['matches']} of {len(rows)} transforms match, {unclear}.")
     return " ".join(sentences)
 
 
