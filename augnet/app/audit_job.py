@@ -39,7 +39,8 @@ class AuditJob:
         """Load the model and read the data; refuse a directory that holds anything else."""
         self.directory.check()
         common = self.settings.common
-        self.loaded = load_model(self.settings.model, self.settings.trust)
+        trunk = str(common.learn.trunk)
+        self.loaded = load_model(self.settings.model, self.settings.trust, trunk)
         options: dict[str, Any] = asdict(common.read)
         self.samples = read_collection(common.data, self.loaded, common.learn.seed, **options)
         self.spec = fitted_spec(self.samples, self.loaded)

@@ -86,6 +86,7 @@ class Auditor:
         with use_threads(self.threads):
             self.rest = self.evaluator.outputs(self.predictor, self.data.x)
         self.responses: list[Response] = []
+        self._result: AuditResult | None = None
         self.history: list[Row] = []
 
     def _prepare_labels(
@@ -163,6 +164,11 @@ class Auditor:
         """The result, once there are no more rows."""
         if len(self.responses) < len(self.transforms) or not self.learned:
             raise RuntimeError("the result is available after all rows: list(auditor)")
+        if self._result is None:
+            self._result = self._build()
+        return self._result
+
+    def _build(self) -> AuditResult:
         comparison = self._comparison()
         rows = [
             self._audited(labels, response, comparison)

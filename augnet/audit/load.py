@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +45,11 @@ class Loaded:
     """Those of `augnet learn`, which trained it."""
 
 
-def load_model(model: Any, trust: bool = False, trunk: torch.nn.Module | None = None) -> Loaded:
+def load_model(model: Any, trust: bool = False, trunk: str | None = None) -> Loaded:
     """Load a model by its path or name; others are returned as they are.
 
-    `trust` allows to unpickle a torch.export program, which can run anything.
+    `trust` allows to unpickle a torch.export program, which can run anything. `trunk` is the
+    module:Class of a model of augnet whose trunk is not one of augnet's.
     """
     if isinstance(model, Loaded):
         return model
@@ -68,9 +70,19 @@ def load_model(model: Any, trust: bool = False, trunk: torch.nn.Module | None = 
         )
     if ":" in str(model) and not path.exists():
         return Loaded(_imported(str(model)), str(model))
-    from augnet.model import load
+    return _own(_read(path, trunk), str(path))
 
-    return _own(load(path, trunk), str(path))
+
+def _read(path: Path, trunk: str | None) -> "Model":
+    """Read a model file; a trunk that is not augnet's is imported because the user names it."""
+    from augnet.model import load, read_header
+    from augnet.trunks import build_trunk
+
+    if trunk is None or ":" not in trunk:
+        return load(path)
+    header = read_header(path)
+    outputs = len(header.classes) or prod(header.values or ())
+    return load(path, build_trunk(trunk, header.shape, outputs))
 
 
 def _own(model: "Model", name: str) -> Loaded:
@@ -112,20 +124,29 @@ def _onnx(path: Path) -> Loaded:
             parts.append(torch.from_numpy(session.run(None, given)[0])[: len(part)])
         return torch.cat(parts)
 
-    metadata = session.get_modelmeta().custom_metadata_map
-    return Loaded(run, str(path), _classes(metadata, path), "augnet" in metadata)
+    return _described(run, path, session.get_modelmeta().custom_metadata_map)
 
 
-def _classes(metadata: dict[str, str], path: Path) -> tuple[str, ...]:
-    """Return the classes that `augnet export` writes into the metadata."""
+def _described(function: Any, path: Path, metadata: Mapping[str, Any]) -> Loaded:
+    """Return a program with what `augnet export` wrote into its metadata."""
     if "augnet" not in metadata:
-        return ()
+        return Loaded(function, str(path))
+    from augnet.data.input_spec import InputSpec
+
     try:
-        return tuple(map(str, json.loads(metadata.get("classes", "[]"))))
-    except (json.JSONDecodeError, TypeError):
-        raise AuditError(f"{path}: the classes in its metadata are no list: export it again") from (
-            None
-        )
+        classes, spec = (_plain(metadata.get(name)) for name in ("classes", "input_spec"))
+        names = tuple(map(str, classes or ()))
+        known = None if spec is None else InputSpec.model_validate(spec)
+    except (TypeError, ValueError) as error:
+        raise AuditError(
+            f"the metadata of {path} is damaged ({one_line(error)}): export the model again"
+        ) from None
+    return Loaded(function, str(path), names, True, known)
+
+
+def _plain(value: Any) -> Any:
+    """Read a value of metadata, which ONNX stores as text."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _program(path: Path, trust: bool) -> Loaded:
@@ -141,9 +162,7 @@ def _program(path: Path, trust: bool) -> Loaded:
         made = torch.export.load(path, extra_files=extra)
     except Exception as error:  # torch documents no list of them
         raise AuditError(f"{path} cannot be loaded by torch.export: {one_line(error)}") from None
-    metadata = json.loads(extra["augnet.json"] or "{}")
-    classes = tuple(map(str, metadata.get("classes", ())))
-    return Loaded(made.module(), str(path), classes, bool(metadata))
+    return _described(made.module(), path, json.loads(extra["augnet.json"] or "{}"))
 
 
 def _imported(name: str) -> Any:

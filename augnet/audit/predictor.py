@@ -32,7 +32,7 @@ class Predictor(nn.Module):
         classes: Sequence[str] = (),
     ) -> None:
         super().__init__()
-        self.loaded, self.given, self.spec = loaded, given, spec
+        self.loaded, self.given, self.spec = loaded, given, spec or loaded.spec
         self.classes, self.shape = data.classes, tuple(data.y.shape[1:])
         self.columns = (
             _columns(loaded, tuple(classes) or data.class_names) if data.classes else None

@@ -38,8 +38,7 @@ def with_parts(
     steps = fractions_of(found)
     response = _measured(branch, network, steps)
     found = replace(found, curve=curve(response, reference.evaluator, config))
-    if config.curves:
-        found = replace(found, by_direction=_by_direction(branch, response, config, end))
+    found = replace(found, by_direction=_by_direction(branch, response, config, end))
     if config.by_class and reference.data.classes:
         found = replace(found, by_class=_by_class(branch, response, config, end))
     return found

@@ -47,6 +47,9 @@ def broken(x):
 def nan(x):
     return predict(x) * float("nan")
 
+def trunk(shape, outputs):
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, outputs))
+
 def wide(x):
     return torch.zeros(len(x), 7)
 '''
@@ -188,9 +191,19 @@ def test_onnx_models_know_what_they_take(place):
     assert "100.0 %" in done.stdout
     loaded = load_model(root / "model.onnx")
     assert (loaded.classes, loaded.raw) == (("0", "1"), True)
+    assert loaded.spec == model.header.input_spec
     (root / "damaged.onnx").write_bytes(b"nothing")
     with pytest.raises(AuditError, match="cannot be read by ONNX Runtime"):
         load_model(root / "damaged.onnx")
+
+
+def test_own_models_are_audited_with_their_trunk(place):
+    refused = run(place, place[0] / "learned", out="own")
+    assert refused.exit_code == 2
+    assert "which a file may not import" in refused.stderr
+    done = run(place, place[0] / "learned", "--trunk", "audited_models:trunk", out="own")
+    assert done.exit_code == 0, done.output
+    assert "100.0 %" in done.stdout
 
 
 def test_programs_are_unpickled_only_if_they_are_trusted(place):

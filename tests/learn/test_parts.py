@@ -66,8 +66,10 @@ def test_directions_that_differ_have_ranges_of_their_own():
 
 def test_nothing_more_is_measured_unless_it_is_asked_for():
     x, y = levels([0.0, 1.0], 80)
-    row = learn(x, y, [Shift(1.0)], budget=4)["shift"]
+    row = learn(x, y, [Shift(1.0)], budget=20)["shift"]
     assert (row.by_class, row.by_direction, row.curve) == ((), (), ())
+    more = learn(x, y, [Shift(1.0)], budget=20, by_class=True)["shift"]
+    assert replace(more, by_class=(), by_direction=(), curve=()) == row
 
 
 def test_parts_survive_states_files_and_seeds():
