@@ -21,6 +21,8 @@ from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli
 
 SIGNS = ("−", "+")
+CHECKED = 0.5
+"""Ranges of parts are searched for from this fraction of what their training came to."""
 
 
 def with_parts(
@@ -65,7 +67,8 @@ def _by_direction(
     reference = branch.reference
     if len(response.added) < 2 or not _apart(branch, response, config):
         return ()
-    network = PartedBranch(reference, branch.transform, config, True).train(_left(end))
+    parted = PartedBranch(reference, branch.transform, config, True)
+    network = parted.train(_left(end))
     if network is None:
         return ()
     response = _measured(branch, network, response.fractions)
@@ -73,7 +76,7 @@ def _by_direction(
         return ()
     low, high = (
         part_range(
-            response.towards(number),
+            response.towards(number).beyond(CHECKED * parted.range_of(number)),
             reference.evaluator,
             reference.tolerance,
             config,
@@ -100,9 +103,10 @@ def _by_class(
     reference, data = branch.reference, branch.data
     names = data.class_names or tuple(map(str, range(data.classes)))
     labels = data.y[reference.held_out]
-    network: nn.Module | None = None
+    starts = [0.0] * data.classes
     if not isinstance(branch.transform, Bernoulli):
-        network = PartedBranch(reference, branch.transform, config, False).train(_left(end))
+        parted = PartedBranch(reference, branch.transform, config, False)
+        network = parted.train(_left(end))
         if network is None:
             counts = labels.bincount(minlength=data.classes).tolist()
             return tuple(
@@ -110,9 +114,10 @@ def _by_class(
                 for name, count in zip(names, counts, strict=True)
             )
         response = _measured(branch, network, response.fractions)
+        starts = [CHECKED * parted.range_of(number) for number in range(data.classes)]
     return tuple(
         part_range(
-            response.of((labels == number).nonzero()[:, 0]),
+            response.of((labels == number).nonzero()[:, 0]).beyond(starts[number]),
             reference.evaluator,
             reference.tolerance,
             config,

@@ -63,6 +63,10 @@ class PartedBranch:
         late = end is not None and time.monotonic() >= end and not self.loop.finished
         return None if late else self.average.network.eval()
 
+    def range_of(self, part: int) -> float:
+        """Return the range of a part, averaged over the end of the training."""
+        return self.rules[part].settled()[0]
+
     def _batches(self) -> list[Tensor]:
         return self.data.batches(self.config.batch_size, self.generator)
 
