@@ -53,7 +53,7 @@ def cost(row: Mapping[str, Any], classes: Sequence[str]) -> str:
     unit = "points" if classes else "% of the spread"
     if row["finding"] == "blind":
         return f"{value:.1f} {unit} stay"
-    return f"{value:.1f} {unit}"
+    return f"{'−' if value < 0 else ''}{abs(value):.1f} {unit}"
 
 
 def headline(values: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from augnet.categories import listing
 from augnet.data import Collection, Split, read, split
 from augnet.learn import Learner
 from augnet.learn.config import parse_budget
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, name_classes
 from augnet.model import Model, to_bytes
 from augnet.model.header import SCHEMA, InvarianceRecord, Measurement
 from augnet.training import (
@@ -100,7 +100,7 @@ class Job:
             "trunk": self.settings.learn.trunk,
             "classes": test.classes,
             "input_spec": self.input_spec,
-            "invariances": result.invariances,
+            "invariances": name_classes(result.invariances, test.classes),
             "measurement": Measurement.of(result),
             "settings": self.directory.settings,
         }

@@ -26,7 +26,7 @@ from augnet.learn.response import (
     fractions_of,
     measure_response,
 )
-from augnet.learn.result import Invariance, InvarianceResult
+from augnet.learn.result import Invariance, InvarianceResult, name_classes
 from augnet.training import Row, choose_threads, use_threads
 from augnet.transforms import Transform, TransformSpec
 
@@ -105,7 +105,7 @@ class Auditor:
             learner = Learner(x, y, groups=groups, config=config, **shared)
             self.transforms: list[Transform] = learner.transforms
             return [], learner
-        rows = read_invariances(learned)
+        rows = name_classes(read_invariances(learned), self.classes)
         if transforms is not None and transforms != "auto":
             wanted = prepare_transforms(transforms, self.data.x, **shared)
             known = {row.transform.name: row for row in rows}
@@ -152,7 +152,7 @@ class Auditor:
             row = next(rows)
             names = ", ".join(each["name"] for each in row["transforms"])
             yield self._row("labels", names or "reference", LABELS * min(1.0, row["done"]))
-        self.learned = learner.invariances
+        self.learned = name_classes(learner.invariances, self.classes)
 
     def _row(self, phase: str, name: str, done: float) -> Row:
         row = {"phase": phase, "transform": name, "done": done}
@@ -291,7 +291,7 @@ class Auditor:
         if self.learner is not None:
             self.learner.load_state_dict(state["learner"])
             if state["labels_known"]:
-                self.learned = self.learner.invariances
+                self.learned = name_classes(self.learner.invariances, self.classes)
         self.responses = [
             Response(row.transform, fractions_of(row), self.rows, added, changed)
             for row, (added, changed) in zip(self.learned, state["responses"], strict=False)

@@ -1,6 +1,7 @@
 """The result of `learn`."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import Literal, TypeAlias
 
@@ -84,6 +85,19 @@ class Invariance:
             return f"probability {self.strength:.2f} ({interval})"
         prefix = self.transform.prefix or "up to "
         return f"{prefix}{self.strength:.3g} {self.unit} ({interval})"
+
+
+def name_classes(rows: Iterable[Invariance], names: Sequence[str]) -> list[Invariance]:
+    """Give the ranges of classes that are known by their numbers the names of these classes."""
+    known = {str(number): name for number, name in enumerate(names)}
+
+    def named(row: Invariance) -> Invariance:
+        if {part.name for part in row.by_class} <= set(names):
+            return row
+        parts = (replace(part, name=known.get(part.name, part.name)) for part in row.by_class)
+        return replace(row, by_class=tuple(parts))
+
+    return [named(row) for row in rows]
 
 
 @dataclass(frozen=True)

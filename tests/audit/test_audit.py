@@ -150,6 +150,14 @@ def test_classes_and_directions_have_their_own_findings():
     assert (minus.finding, plus.finding) == ("matches", "fragile")
 
 
+def test_classes_that_were_learned_by_number_have_names():
+    x, y = levels(160)
+    found = audit(above(0), x, y, [SHIFT], budget=20, by_class=True, classes=["low", "high"])
+    row = found["shift"]
+    assert [part.name for part in row.by_class] == ["low", "high"]
+    assert [part.labels.name for part in row.by_class] == ["low", "high"]
+
+
 def test_a_class_with_few_samples_is_unclear():
     x, y = levels()
     keep = torch.cat(((y == 0).nonzero()[:, 0], (y == 1).nonzero()[:8, 0]))

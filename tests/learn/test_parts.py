@@ -8,6 +8,7 @@ from learn_tasks import Shift, generator
 
 from augnet.learn import Invariance, LearnConfig, Learner, learn
 from augnet.learn.parts import CurvePoint, PartRange
+from augnet.learn.result import name_classes
 from augnet.learn.search import from_plain, to_plain
 from augnet.learn.seeds import join_seeds
 from augnet.model.header import InvarianceRecord
@@ -79,6 +80,17 @@ def test_parts_survive_states_files_and_seeds():
     assert InvarianceRecord.model_validate_json(record.model_dump_json()).build() == ROW
     (joined,) = join_seeds([[ROW], [replace(ROW, strength=14.0)]])
     assert joined.by_class == PARTS
+
+
+def test_numbers_of_classes_get_their_names():
+    numbered = replace(ROW, by_class=tuple(replace(p, name=str(k)) for k, p in enumerate(PARTS)))
+    (named,) = name_classes([numbered], ("a", "b"))
+    assert named == ROW
+    assert name_classes([ROW], ("a", "b")) == [ROW]
+    digits = tuple(replace(part, name=name) for part, name in zip(PARTS, "19", strict=True))
+    assert name_classes([numbered], ("1", "9"))[0].by_class == digits
+    named = replace(ROW, by_class=digits)
+    assert name_classes([named], ("1", "9")) == [named]
 
 
 def test_a_search_with_parts_is_resumed():
