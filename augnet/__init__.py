@@ -13,6 +13,7 @@ The parts, in that order:
     regularizers  what rewards strong transforms, and when
     invariance    how invariant is a model to a transform?
     learn         all in one call: which transforms preserve the label, and how far
+    audit         is a trained model invariant to what its labels allow?
     testing       check_transform, for transforms of your own
     training      the loop and the resumable directory that everything else uses
 
@@ -26,6 +27,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from augnet.audit import audit
     from augnet.invariance import invariance, summary
     from augnet.layers import Augerino, AugmentationLayer, AugmentationModule, RangeTuner, identity
     from augnet.learn import learn
@@ -40,7 +42,13 @@ if TYPE_CHECKING:
         WeightedNorm,
         register_regularizer,
     )
-    from augnet.transforms import TRANSFORMS, Transform, build_transforms, register_transform
+    from augnet.transforms import (
+        TRANSFORMS,
+        Transform,
+        build_transforms,
+        register_transform,
+        transform_from,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,6 +66,7 @@ __all__ = [
     "Transform",
     "TRANSFORMS",
     "WeightedNorm",
+    "audit",
     "identity",
     "invariance",
     "learn",
@@ -65,6 +74,7 @@ __all__ = [
     "register_transform",
     "build_transforms",
     "summary",
+    "transform_from",
 ]
 
 _NAMES = {
@@ -72,7 +82,14 @@ _NAMES = {
     "layers": ("Augerino", "AugmentationLayer", "AugmentationModule", "RangeTuner", "identity"),
     "invariance": ("invariance", "summary"),
     "learn": ("learn",),
-    "transforms": ("TRANSFORMS", "Transform", "build_transforms", "register_transform"),
+    "audit": ("audit",),
+    "transforms": (
+        "TRANSFORMS",
+        "Transform",
+        "build_transforms",
+        "register_transform",
+        "transform_from",
+    ),
     "regularizers": (
         "REGULARIZERS",
         "DataSpaceNorm",

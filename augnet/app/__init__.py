@@ -8,6 +8,8 @@
     wording    invariances in plain text, with units
     figures    figures of invariances
     page       all results on one page
+    matrix     ranges of classes, for pages
+    audit_*    the same for `augnet audit`: settings, job, wording, figures, page
     predict    predictions as a table
     commands   the commands
     lazy       commands that are imported when they are called

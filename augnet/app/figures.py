@@ -41,8 +41,8 @@ def edges(row: Invariance, x: Tensor, spec: InputSpec, seed: int = 0) -> Figure 
     drawn = (views_of(seed + number) for number in range(DRAWS))
     views = max(drawn, key=lambda views: _changed(views, x))
     if spec.kind == "images":
-        return _images(views, list(steps))
-    return _traces(views, list(steps), spec)
+        return draw_images(views, list(steps))
+    return draw_traces(views, list(steps), spec)
 
 
 def _view(row: Invariance, x: Tensor, fraction: float, seed: int) -> Tensor:
@@ -73,7 +73,8 @@ def _steps(row: Invariance) -> dict[str, float]:
     }
 
 
-def _images(views: Sequence[Tensor], titles: Sequence[str]) -> Figure:
+def draw_images(views: Sequence[Tensor], titles: Sequence[str]) -> Figure:
+    """Draw images in a row per sample and a column per view."""
     count = len(views[0])
     figure = canvas(WIDTH / 5 * count + 0.4)
     axes = figure.subplots(count, max(5, len(views)), squeeze=False)
@@ -89,7 +90,8 @@ def _images(views: Sequence[Tensor], titles: Sequence[str]) -> Figure:
     return figure
 
 
-def _traces(views: Sequence[Tensor], titles: Sequence[str], spec: InputSpec) -> Figure:
+def draw_traces(views: Sequence[Tensor], titles: Sequence[str], spec: InputSpec) -> Figure:
+    """Draw the first channel of signals, a row per sample; one view is the unchanged one."""
     count = len(views[0])
     shown = min(views[0].shape[-1], MAX_POINTS)
     time = (torch.arange(shown) / (spec.sfreq or 1.0)).numpy()

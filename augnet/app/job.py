@@ -19,7 +19,7 @@ from augnet.categories import listing
 from augnet.data import Collection, Split, read, split
 from augnet.learn import Learner
 from augnet.learn.config import parse_budget
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, name_classes
 from augnet.model import Model, to_bytes
 from augnet.model.header import SCHEMA, InvarianceRecord, Measurement
 from augnet.training import (
@@ -50,13 +50,7 @@ class Job:
         self.directory.check()
         options, seed = asdict(self.settings.read), self.settings.learn.seed
         samples = read(self.settings.data, seed=seed, **options)
-        digests = _digests(samples)
-        self.fingerprint = digest("\n".join(digests.values()).encode())
-        self.described = {
-            "samples": len(samples),
-            "classes": listing(samples.classes),
-            "digests": digests,
-        }
+        self.fingerprint, self.described = describe_collection(samples)
         self.split = split(samples, seed)
         self.input_spec = self.split.train.input_spec.fitted(self.split.train.x)
         return self.split
@@ -106,7 +100,7 @@ class Job:
             "trunk": self.settings.learn.trunk,
             "classes": test.classes,
             "input_spec": self.input_spec,
-            "invariances": result.invariances,
+            "invariances": name_classes(result.invariances, test.classes),
             "measurement": Measurement.of(result),
             "settings": self.directory.settings,
         }
@@ -156,8 +150,8 @@ class Job:
             ) from None
 
 
-def _digests(samples: Collection) -> dict[str, str]:
-    """Return the SHA-256 of each part of the data, so that an error can name what changed."""
+def describe_collection(samples: Collection) -> tuple[str, dict[str, Any]]:
+    """Return a fingerprint of the data, and what a directory says about it."""
     classes = torch.tensor(list("\n".join(samples.classes).encode()), dtype=torch.uint8)
     parts = {
         "samples": samples.x,
@@ -165,7 +159,11 @@ def _digests(samples: Collection) -> dict[str, str]:
         "classes": classes,
         "groups": samples.groups,
     }
-    return {name: fingerprint(*(() if part is None else (part,))) for name, part in parts.items()}
+    digests = {
+        name: fingerprint(*(() if part is None else (part,))) for name, part in parts.items()
+    }
+    about = {"samples": len(samples), "classes": listing(samples.classes), "digests": digests}
+    return digest("\n".join(digests.values()).encode()), about
 
 
 def _for_learning(given: int | float | None) -> int | float | None:

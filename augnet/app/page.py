@@ -8,6 +8,7 @@ import augnet
 from augnet.app import figures, wording
 from augnet.app.evaluate import Evaluation
 from augnet.app.html import render
+from augnet.app.matrix import matrix
 from augnet.app.settings import Settings
 from augnet.app.style import Drawn
 from augnet.data import Split
@@ -33,6 +34,7 @@ def page(
         rows=[(row, _in_model(model, row)) for row in rows],
         costs=any(row.cost is not None for row in rows),
         seeds=settings.learn.seeds,
+        matrix=matrix([(row.transform.name, row, ()) for row in rows]),
         wording=wording,
         model=model,
         evaluation=evaluation,

@@ -504,7 +504,7 @@ def parsed(command):
 OTHER_VALUES = {
     "transforms": ("rotate", "shear_x"), "layers": (("rotate",),), "trunk": "mine:net",
     "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "lr": 0.001, "threads": 2,
-    "tolerance": 0.02, "jobs": 2,
+    "tolerance": 0.02, "jobs": 2, "by_class": True,
     "max_samples": 99, "size": 32, "kind": "images", "follow_links": True,
     "task": "regression", "column": "the label", "groups": "the subject", "sfreq": 0.5,
     "channels": ("C3", "EEG Fpz"), "window": 2.0,
@@ -537,7 +537,7 @@ def test_help_is_that_of_the_options():
 
 def test_the_commands_are_those_of_the_library_and_the_paper():
     names = list(get_command(app).commands)
-    assert names == ["learn", "predict", "inspect", "export", "transforms", "paper"]
+    assert names == ["learn", "audit", "predict", "inspect", "export", "transforms", "paper"]
     assert "horizontal_flip" in augnet("transforms").output
 
 

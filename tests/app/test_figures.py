@@ -10,8 +10,8 @@ from augnet.transforms import ChannelDropout, Rotate, SamplePairing
 
 def test_params_are_shown_that_change_samples(monkeypatch):
     shown = []
-    monkeypatch.setattr(figures, "_images", lambda views, titles: shown.append((views, titles)))
-    monkeypatch.setattr(figures, "_traces", lambda views, *_: shown.append((views, [])))
+    monkeypatch.setattr(figures, "draw_images", lambda views, titles: shown.append((views, titles)))
+    monkeypatch.setattr(figures, "draw_traces", lambda views, *_: shown.append((views, [])))
     x = torch.rand(3, 1, 12, 12, generator=torch.Generator().manual_seed(0))
     images = InputSpec(kind="images", shape=(1, 12, 12))
     row = Invariance(SamplePairing(), "reached_limit", 0.4, (0.3, 0.4))

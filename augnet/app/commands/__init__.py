@@ -1,6 +1,7 @@
 """The commands for a user's data. No training code.
 
 learn    learn invariances from data
+audit    compare a trained model with what its labels allow
 models   use a model: predict, inspect, export; list the transforms
 screen   output and errors
 """
@@ -15,6 +16,10 @@ COMMANDS = {
     "learn": (
         "learn:learn",
         "Learn to which transforms the labels of your data are invariant, and how far.",
+    ),
+    "audit": (
+        "audit:audit",
+        "Compare how far labels allow transforms with how far a trained model holds.",
     ),
     "predict": ("models:predict", "Predict samples, with the probability of each class."),
     "inspect": ("models:inspect", "Show the invariances of a model, and how it was learned."),

@@ -1,7 +1,7 @@
 """augnet learn: learn invariances from data, and write a model and a page."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -15,6 +15,7 @@ from torch import get_num_threads
 from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, show, stderr
 from augnet.app.settings import ARGUMENTS, FIELDS, Argument, Settings, default
 from augnet.text import printable
+from augnet.training import Row
 
 Data = Annotated[
     Path,
@@ -44,7 +45,7 @@ def learn(data: Data, out: Out, **options: Any) -> None:
                 for line in split.train.log:
                     say(line)
                 _show_threads(job.learner)
-                _follow(job)
+                follow(job, job.learner.history if job.learner else [])
                 job.finish()
             show(read_header(out))
         page = printable(out / "index.html")
@@ -57,7 +58,7 @@ def _show_threads(learner: Any) -> None:
         stderr.print(f"Threads: {learner.threads}, as other processes run (--threads changes that)")
 
 
-def _parameter(name: str) -> Parameter:
+def parameter(name: str) -> Parameter:
     """Return the command-line option of a field of the settings."""
     field = FIELDS[name]
     argument = ARGUMENTS.get(name) or Argument(field.type, min=field.metadata.get("min"))
@@ -71,27 +72,28 @@ def _parameter(name: str) -> Parameter:
 
 learn.__signature__ = Signature([  # type: ignore[attr-defined]
     Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, annotation=Data),
-    *map(_parameter, FIELDS),
+    *map(parameter, FIELDS),
     Parameter("out", Parameter.KEYWORD_ONLY, default=Path("learned"), annotation=Out),
 ])  # fmt: skip
 
 
-def _follow(job: Any) -> None:
-    """Show the progress; save and stop at the first Ctrl-C, stop at once at the second."""
-    history = job.learner.history
+def follow(job: Any, history: Sequence[Row], part: str = "epoch") -> None:
+    """Show the progress; save and stop at the first Ctrl-C, stop at once at the second.
+
+    Where stderr is no terminal, print a line for each tenth.
+    """
     if history:
         stderr.print(f"Resuming at {history[-1]['done']:.0%}.")
     percent = TextColumn("{task.percentage:3.0f} %")
     columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeRemainingColumn())
     with (
         Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress,
-        _first_ctrl_c() as interrupted,
+        _first_ctrl_c(part) as interrupted,
     ):
         bar = progress.add_task("reading", total=1.0)
         rows, reported = iter(job), 0.0
         for row in rows:
-            seed = f", seed {row['seed']}" if "seed" in row else ""
-            text = f"{row['phase']}{seed}, loss {row['loss']:.3f}"
+            text = describe(row)
             progress.update(bar, completed=row["done"], description=text)
             if not stderr.is_terminal and row["done"] >= reported + 0.1:
                 reported = row["done"]
@@ -106,8 +108,16 @@ def _follow(job: Any) -> None:
                 raise typer.Exit(130)
 
 
+def describe(row: Row) -> str:
+    """Write what a row of progress is about."""
+    if "loss" not in row:
+        return f"{row['phase']}: {row['transform']}"
+    seed = f", seed {row['seed']}" if "seed" in row else ""
+    return f"{row['phase']}{seed}, loss {row['loss']:.3f}"
+
+
 @contextmanager
-def _first_ctrl_c() -> Iterator[Callable[[], bool]]:
+def _first_ctrl_c(part: str) -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether Ctrl-C was pressed; the second one interrupts."""
     pressed = False
 
@@ -115,7 +125,7 @@ def _first_ctrl_c() -> Iterator[Callable[[], bool]]:
         nonlocal pressed
         pressed = True
         signal.signal(signal.SIGINT, before)
-        stderr.print("Saving after this epoch; press Ctrl-C again to stop at once.")
+        stderr.print(f"Saving after this {part}; press Ctrl-C again to stop at once.")
 
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # nohup, or not in the main thread
