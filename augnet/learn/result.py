@@ -32,6 +32,9 @@ class Invariance:
     """The error that the transform adds at `strength`, on held-out samples; None if unknown."""
     reason: str = ""
     """Why the status is `unclear`."""
+    response: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    """The response curve: strengths, and the error that each adds on held-out samples. A Bernoulli
+    transform has two: 0 for samples as they are, 1 for transformed ones."""
 
     @property
     def kept(self) -> bool:

@@ -20,6 +20,8 @@ from augnet.transforms import Signed, Transform
 
 REFERENCE_WORK = 0.15
 """The reference is about this fraction of the work of a search, for the progress."""
+PLAIN = ("status", "strength", "interval", "seeds_agreeing", "cost", "reason", "response")
+"""What is kept of a row in the state."""
 
 
 class Search:
@@ -173,10 +175,7 @@ def warnings_of(rows: Iterable[Invariance]) -> list[str]:
 
 def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
     """Return rows as plain values, in the order of the transforms."""
-    return [
-        (row.status, row.strength, row.interval, row.seeds_agreeing, row.cost, row.reason)
-        for row in rows
-    ]
+    return [tuple(getattr(row, name) for name in PLAIN) for row in rows]
 
 
 def from_plain(
@@ -184,11 +183,6 @@ def from_plain(
 ) -> list[Invariance]:
     """Build rows from plain values; there may be fewer than transforms."""
     return [
-        Invariance(
-            transform, status, strength, interval,
-            seeds_agreeing=agreeing, cost=cost, reason=reason,
-        )
-        for transform, (status, strength, interval, agreeing, cost, reason) in zip(
-            transforms, rows, strict=False
-        )
-    ]  # fmt: skip
+        Invariance(transform, **dict(zip(PLAIN, values, strict=True)))
+        for transform, values in zip(transforms, rows, strict=False)
+    ]

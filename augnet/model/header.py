@@ -76,6 +76,8 @@ class InvarianceRecord(StrictModel):
     """The error that the transform adds at `strength`, on held-out samples."""
     reason: str = ""
     """Why the status is `unclear`."""
+    response: Annotated[tuple[tuple[Finite, Finite], ...], Field(max_length=MAX_ROWS)] = ()
+    """The response curve: strengths, and the error that each adds on held-out samples."""
 
     @classmethod
     def of(cls, row: Invariance) -> "InvarianceRecord":
@@ -89,6 +91,7 @@ class InvarianceRecord(StrictModel):
             seeds_agreeing=row.seeds_agreeing,
             cost=row.cost,
             reason=row.reason,
+            response=row.response,
         )
 
     def build(self) -> Invariance:

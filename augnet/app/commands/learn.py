@@ -14,13 +14,15 @@ from torch import get_num_threads
 
 from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
 from augnet.app.settings import ARGUMENTS, FIELDS, Argument, Settings, default
+from augnet.learn.progress import Reporter, describe
 from augnet.text import printable
 
 Data = Annotated[
     Path,
     typer.Argument(
         help="A folder of images with one sub-folder per class, a .csv or .parquet table of paths "
-        "and labels, .npz, .npy or .safetensors with x and y, or EDF/FIF recordings."
+        "and labels, .npz, .npy or .safetensors with x and y, or EDF/FIF recordings. "
+        "Or digits, which come with augnet."
     ),
 ]
 Out = Annotated[Path, typer.Option(help="The directory of the model, the page and other results.")]
@@ -77,25 +79,23 @@ learn.__signature__ = Signature([  # type: ignore[attr-defined]
 
 
 def _follow(job: Any) -> None:
-    """Show the progress; save and stop at the first Ctrl-C, stop at once at the second."""
+    """Show the progress; save and stop at the first Ctrl-C, stop at once at the second.
+
+    Where stderr is no terminal, this is a line about every ten seconds instead of a bar.
+    """
     history = job.learner.history
     if history:
         stderr.print(f"Resuming at {history[-1]['done']:.0%}.")
     percent = TextColumn("{task.percentage:3.0f} %")
     columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeRemainingColumn())
-    with (
-        Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress,
-        _first_ctrl_c() as interrupted,
-    ):
+    bars = Progress(*columns, console=stderr, disable=not stderr.is_terminal)
+    lines = Reporter(lambda line: None if stderr.is_terminal else _print_line(line))
+    with bars as progress, lines, _first_ctrl_c() as interrupted:
         bar = progress.add_task("reading", total=1.0)
-        rows, reported = iter(job), 0.0
+        rows = iter(job)
         for row in rows:
-            seed = f", seed {row['seed']}" if "seed" in row else ""
-            text = f"{row['phase']}{seed}, loss {row['loss']:.3f}"
-            progress.update(bar, completed=row["done"], description=text)
-            if not stderr.is_terminal and row["done"] >= reported + 0.1:
-                reported = row["done"]
-                stderr.print(f"{reported:4.0%} {text}", highlight=False)
+            progress.update(bar, completed=row["done"], description=describe(row))
+            lines.update(row, describe(row))
             if interrupted():
                 rows.close()
                 progress.stop()
@@ -106,6 +106,10 @@ def _follow(job: Any) -> None:
                     soft_wrap=True,
                 )
                 raise typer.Exit(130)
+
+
+def _print_line(line: str) -> None:
+    stderr.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
