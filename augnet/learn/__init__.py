@@ -71,8 +71,8 @@ def learn(
     sample, such as its subject, as a whole number or string: no group is both fitted and held out.
     Arguments that transforms share, such as `sfreq=100` or `channels=[...]`, are given by name.
     `config` gives options and constants at once; options given by name replace its own.
-    `progress` is True for a line about every ten seconds, or a function that is called with each row of the
-    history, whose "done" goes from 0 to 1.
+    `progress` is True for a line about every ten seconds, or a function that is called with each
+    row of the history, whose "done" goes from 0 to 1.
 
     A trunk that is a module is copied; a function is called with no arguments or with (shape,
     outputs). With `layers`, the paper's selective layers are trained on the measured ranges, and

@@ -79,7 +79,9 @@ def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
         return Invariance(
             transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW, response=response
         )
-    return Invariance(transform, "reached_limit", limit, (limit, limit), cost=cost, response=response)
+    return Invariance(
+        transform, "reached_limit", limit, (limit, limit), cost=cost, response=response
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from augnet.learn.progress import Reporter, describe
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that the test moves."""
+    """Return a clock that the test moves."""
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
