@@ -4,11 +4,17 @@ BIN := .venv/bin
 
 DATA ?= data
 
-.PHONY: demo test lint format slow package bench studies docs lock locked clean
+.PHONY: demo demo-paper test lint format slow package bench studies docs lock locked clean
 
-demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids; ends with a page to look at
+demo: .venv/installed-cli  ## how far handwritten digits may turn, move and be flipped; ends with a page to look at
+	$(BIN)/augnet learn digits --transforms rotate,translate_x,scale,horizontal_flip,vertical_flip --out demo-output/digits
+	@echo "Look at: the banner (can it be trusted?), rotate (samples at the edge of its range and beyond, and the curve),"
+	@echo "horizontal_flip (what it costs), and the gain over plain training."
+
+demo-paper: .venv/installed-cli  ## the paper's first experiment: the frequency shift of noisy sinusoids; ends with its report
 	$(BIN)/augnet paper run sinusoids --variant one-layer --out demo-output/runs
 	$(BIN)/augnet paper report demo-output/runs --out demo-output
+	@echo "Look at: the paper's claims beside what this run says, and the range that was learned (the truth is 0.5 Hz)."
 
 test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest

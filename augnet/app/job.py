@@ -106,7 +106,9 @@ class Job:
         }
         shape = self.input_spec.shape
         model = Model.of(result.net, shape, **fields)
+        began = time.monotonic()
         evaluation = evaluate(model, test.x, test.y, self.settings.learn.seed)
+        seconds = self.learner.seconds | {"test samples": time.monotonic() - began}
         model = Model.of(result.net, shape, evaluation=evaluation.values, **fields)
         summary = json.dumps(_summary(model, evaluation, self.split), indent=1, allow_nan=False)
         self.directory.finish(
@@ -114,7 +116,9 @@ class Job:
                 "model.safetensors": to_bytes(model),
                 "invariances.json": f"{summary}\n",
                 "history.jsonl": "".join(f"{json.dumps(row)}\n" for row in result.history),
-                "index.html": page(model, self.settings, evaluation, self.split, result.history),
+                "index.html": page(
+                    model, self.settings, evaluation, self.split, result.history, seconds
+                ),
             }
         )
         return evaluation

@@ -40,6 +40,9 @@ class Invariance:
     """The ranges of the two directions of a signed transform, if they differ beyond intervals."""
     curve: tuple[CurvePoint, ...] = field(default=(), repr=False)
     """The error that each strength adds to the network that measured, with `by_class=True`."""
+    response: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    """The response curve: strengths, and the error that each adds on held-out samples. A Bernoulli
+    transform has two: 0 for samples as they are, 1 for transformed ones."""
 
     @property
     def kept(self) -> bool:

@@ -22,6 +22,8 @@ from augnet.transforms import Signed, Transform
 
 REFERENCE_WORK = 0.15
 """The reference is about this fraction of the work of a search, for the progress."""
+PLAIN = ("status", "strength", "interval", "seeds_agreeing", "cost", "reason", "response")
+"""What is kept of a row in the state."""
 
 
 class Search:
@@ -179,12 +181,7 @@ def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
     """Return rows as plain values, in the order of the transforms."""
     return [
         (
-            row.status,
-            row.strength,
-            row.interval,
-            row.seeds_agreeing,
-            row.cost,
-            row.reason,
+            *(getattr(row, name) for name in PLAIN),
             *parts_to_plain(row.by_class, row.by_direction, row.curve),
         )
         for row in rows
@@ -197,10 +194,9 @@ def from_plain(
     """Build rows from plain values; there may be fewer than transforms."""
     return [
         Invariance(
-            transform, status, strength, interval,
-            seeds_agreeing=agreeing, cost=cost, reason=reason, **parts_from_plain(*parts),
+            transform,
+            **dict(zip(PLAIN, values, strict=False)),
+            **parts_from_plain(*values[len(PLAIN) :]),
         )
-        for transform, (status, strength, interval, agreeing, cost, reason, *parts) in zip(
-            transforms, rows, strict=False
-        )
-    ]  # fmt: skip
+        for transform, values in zip(transforms, rows, strict=False)
+    ]

@@ -72,7 +72,7 @@ def test_a_folder_becomes_a_directory(learned):
     assert "horizontal_flip" in done.stdout
     assert "accuracy" in done.stdout
     page = (out / "index.html").read_text()
-    for part in ("<svg", "Invariances", "confusion", "Training", "augnet learn"):
+    for part in ("<svg", "Answers, by use", "confusion", "Training", "augnet learn"):
         assert part in page
     assert "http://" not in page.replace("http://www.w3.org", "").replace(
         "http://purl.org", ""
