@@ -26,10 +26,7 @@ from augnet.learn import learn
 from augnet.net import AugNet
 from augnet.regularizers import (
     REGULARIZERS,
-    DataSpaceNorm,
-    LogDisplacement,
     MagnitudeNorm,
-    MeanDisplacement,
     Schedule,
     WeightedNorm,
     register_regularizer,
@@ -42,10 +39,7 @@ __all__ = [
     "Augerino",
     "AugmentationLayer",
     "AugmentationModule",
-    "DataSpaceNorm",
-    "LogDisplacement",
     "MagnitudeNorm",
-    "MeanDisplacement",
     "RangeTuner",
     "REGULARIZERS",
     "Schedule",

@@ -7,7 +7,14 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet import validation
-from augnet.layers.edges import Assigned, Choice, assign, draw_choices, magnitudes_per_sample
+from augnet.layers.edges import (
+    Assigned,
+    Choice,
+    assign,
+    distance,
+    draw_choices,
+    magnitudes_per_sample,
+)
 from augnet.layers.resampling import Maps, Resampling, chosen_maps, resample, shared_resampling
 from augnet.transforms import Transform, spread
 from augnet.transforms.base import Linear, Params, checked_apply, full_precision, grouped
@@ -59,7 +66,8 @@ class AugmentationLayer(nn.Module):
     (see `_with_weight_gradient`). The loss is then that of single transforms, not of their blend.
 
     While a `RangeTuner` is attached (`tuned`), training draws one transform per sample as it wants
-    them (`draw_choices`), whatever the weights, and `choice` remembers the last draw.
+    them (`draw_choices`), whatever the weights. `choice` and `moved` remember the last draw and how
+    far it moved each sample; `selected` is the transform that the tuner selects, if it selects one.
 
     Fast paths equal a plain definition that stays in the code, and tests compare them: `mix` equals
     `mix_plainly`, `pick` and `pick_by_map` equal `pick_by_mask`.
@@ -67,6 +75,8 @@ class AugmentationLayer(nn.Module):
 
     tuned: bool = False
     choice: Choice | None = None
+    moved: Tensor | None = None
+    selected: Tensor | None = None
 
     def __init__(
         self,
@@ -173,6 +183,8 @@ class AugmentationLayer(nn.Module):
                 view = self.pick_by_mask(x, params)
             else:
                 view = self.pick(x, params)
+            if isinstance(params, Assigned):
+                self.moved = distance(x, view)
             if self.training and isinstance(params, Drawn):
                 return self._with_weight_gradient(x, view, params)
             return view

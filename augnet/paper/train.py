@@ -1,5 +1,6 @@
 """Train an AugNet on the splits of an experiment: one row per epoch."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -10,14 +11,16 @@ from lightning_fabric import Fabric
 from torch import Generator, Tensor, nn
 
 from augnet.invariance import invariance, summary
-from augnet.layers import ByClass
+from augnet.layers import AugmentationModule, ByClass, RangeTuner
 from augnet.layers.state import TransformState, transform_states
 from augnet.net import AugNet
-from augnet.paper.config import Regularization, Scores, Training
+from augnet.paper.average import TailAverage
+from augnet.paper.config import Regularization, Scores, Training, Tuning
 from augnet.paper.datasets import Samples, Splits
 from augnet.paper.score import (
     accuracy,
     accuracy_by_copies,
+    authors_invariance,
     invariances,
     time_by_copies,
     with_views,
@@ -41,17 +44,17 @@ class Objective(nn.Module):
         self.register_buffer("weights", weights)  # of the classes; their mean over samples is 1
 
     def forward(self, x: Tensor, y: Tensor, generator: Generator) -> dict[str, Tensor]:
-        """Return the loss of the task, the regularizer and the accuracy."""
+        """Return the loss of the task, the regularizer, the accuracy and the losses of samples."""
         augment: Any = self.net.augment
         if isinstance(augment, ByClass):  # the only one that needs labels
             x = augment.labeled(x, y, generator)
         output = self.net(x, generator)
-        task = F.cross_entropy(output, y, reduction="none")
+        losses = F.cross_entropy(output, y, reduction="none")
         # Weighted before the mean, not by it, so that the mean over processes is that of the batch.
-        task = (task if self.weights is None else self.weights[y] * task).mean()
+        task = (losses if self.weights is None else self.weights[y] * losses).mean()
         strength = self.regularizer(augment, x, generator) if self.regularizer else x.new_zeros(())
         right = (output.detach().argmax(1) == y).double().mean()
-        return {"task": task, "regularizer": strength, "train_accuracy": right}
+        return {"task": task, "regularizer": strength, "train_accuracy": right, "losses": losses}
 
 
 class Trainer:
@@ -74,6 +77,7 @@ class Trainer:
         seed: int = 0,
         fabric: Fabric | None = None,
         scores: Scores | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
         self.fabric = fabric or Fabric(accelerator="auto", devices=1)
         self.net, self.settings, self.seed = net, settings, seed
@@ -81,6 +85,8 @@ class Trainer:
         regularization = regularization or Regularization()
         self.weight = Schedule(regularization.weight)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
+        self.tuner = self._build_tuner(tuning or Tuning())
+        self.average = TailAverage(net, settings.epochs)
         optimizer = _optimizer(net, settings)
         self.scheduler = _scheduler(optimizer, settings)
         weights = class_weights(self.splits.train.y) if settings.balanced else None
@@ -92,6 +98,18 @@ class Trainer:
         torch.manual_seed(own + 2)
         self.loop = Loop(self._batches, self._step, epochs=settings.epochs, weight=len)
         self.best: dict[str, Tensor] | None = None
+
+    def _build_tuner(self, tuning: Tuning) -> RangeTuner | None:
+        """Attach a tuner to the layers; ranges rest for the first tenth of the steps."""
+        if tuning.select == "none":
+            return None
+        parts = self.net.augment.modules() if isinstance(self.net.augment, nn.Module) else ()
+        module = next((part for part in parts if isinstance(part, AugmentationModule)), None)
+        if module is None:
+            raise ValueError("a tuner needs augment.name=layers (or tuner.select=none)")
+        batches = math.ceil(len(self.splits.train.x) / self.settings.batch_size)
+        warmup = self.settings.epochs * batches // 10
+        return RangeTuner(module, tuning.tolerance, select=tuning.select, warmup=warmup)
 
     @property
     def rows(self) -> list[Row]:
@@ -141,6 +159,11 @@ class Trainer:
         weight = self.weight(self.loop.epoch - 1)
         loss = share * (values["task"] + weight * values["regularizer"])
         descend(self.optimizer, loss, backward=self.fabric.backward)
+        losses = values.pop("losses")
+        if self.tuner:
+            self.tuner.step(losses)
+        else:
+            self.average.update(self.loop.epoch - 1)
         return {key: share * value.detach().double() for key, value in values.items()}
 
     def _row(self, means: Row) -> Row:
@@ -153,17 +176,32 @@ class Trainer:
         means = dict(zip(means, over_processes.tolist(), strict=True))  # type: ignore[union-attr]
         loss = means["task"] + self.weight(number) * means["regularizer"]
         row: Row = {"epoch": number, "loss": loss, **means}
+        return row | self._scores(self.scores.epoch_samples)
+
+    def _scores(self, samples: int | None = None) -> Row:
+        """Return what is known about the net: scores, on so many samples, and transforms."""
+        found: Row = {}
         for part in ("valid", "test"):
-            scores = self.score(getattr(self.splits, part))
-            row |= {f"{part}_{name}": value for name, value in scores.items()}
-        row["invariance"] = self.watch()
-        row["transforms"] = [asdict(state) for state in transform_states(self.net)]
-        return row
+            some = Samples(*(each[:samples] for each in getattr(self.splits, part)))
+            scores = self.score(some)
+            found |= {f"{part}_{name}": value for name, value in scores.items()}
+        found["invariance"] = self.watch()
+        found["transforms"] = [asdict(state) for state in transform_states(self.net)]
+        return found
 
     def _keep_best(self) -> None:
         """Keep a copy of the net if this epoch is the best so far and patience may ask for it."""
         if self.settings.patience and self.best_epoch == len(self.rows) - 1:
-            self.best = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
+            state = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
+            self.best = state | self._averages()
+
+    def _averages(self) -> dict[str, Tensor]:
+        """Return the averages of the augmentation's parameters, by their names in the net."""
+        if self.tuner is None:
+            return dict(self.average.means)
+        ranges = self.tuner.averages()
+        names = {id(value): name for name, value in self.net.named_parameters()}
+        return {names[id(layer.raw_magnitudes)]: ranges[layer] for layer in self.tuner.layers}
 
     def score(self, samples: Samples, views: str | None = None) -> dict[str, float]:
         """Return accuracy and balanced accuracy, always with the same random numbers."""
@@ -206,28 +244,40 @@ class Trainer:
         """Return invariance to a transform, its 75 % interval, and accuracy, on the test set."""
         usual, self.net.copies = self.net.copies, copies
         generator = self._same_generator()
-        scores = invariance(self.net.eval(), transform, self.splits.test.x, generator)
-        median, low, high = summary(scores)
+        net, x = self.net.eval(), self.splits.test.x
+        median, low, high = summary(invariance(net, transform, x, generator))
+        theirs = summary(authors_invariance(net, transform, x, self._same_generator())).median
         right = self.score(self.splits.test)["accuracy"]
         self.net.copies = usual
         return {
             "copies": copies,
             "invariance": median,
+            "authors_invariance": theirs,
             "low": low,
             "high": high,
             "accuracy": right,
         }
 
-    def finish(self) -> None:
-        """Restore the best model if there was a patience; else the last one stays."""
-        if self.best is not None:
-            self.net.load_state_dict(self.best)
+    def finish(self) -> Row:
+        """Set the net that is saved, and return its row: that of its epoch, scored again.
+
+        The trunk is that of the best epoch if there was a patience, else of the last one. The
+        parameters of the augmentation are averages: over the last quarter of training if gradients
+        learned them (of what there was of it at the best epoch), and those of a tuner.
+        """
+        if self.tuner:
+            self.tuner.finish()
+        self.net.load_state_dict(self.best or self.net.state_dict() | self.average.means)
+        kept = self.rows[self.best_epoch if self.settings.patience else -1]
+        return self.fabric.broadcast(kept | self._scores())
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue, as tensors and plain values."""
         return {
             "net": self.net.state_dict(),
             "best": self.best,
+            "average": self.average.state_dict(),
+            "tuner": self.tuner.state_dict() if self.tuner else None,
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "order": self.order.get_state(),
@@ -248,6 +298,9 @@ class Trainer:
         """Continue from a state."""
         self.net.load_state_dict(state["net"])
         self.best = state["best"]
+        self.average.load_state_dict(state["average"])
+        if self.tuner:
+            self.tuner.load_state_dict(state["tuner"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])

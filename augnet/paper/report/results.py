@@ -25,6 +25,7 @@ KINDS = {
     "some": "Holds in some runs",
     "none": "Holds in no run",
     "unknown": "Not judged, because runs are missing",
+    "unasked": "Not asked, because layers keep all transforms that have a range",
 }
 
 

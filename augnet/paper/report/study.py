@@ -101,7 +101,9 @@ class Study(NamedTuple):
         kinds = [each.kind for each in self.judged]
         if not kinds:
             return ""
-        texts = {"some": "in some", "none": "in none", "unknown": "not judged"}
+        texts = {
+            "some": "in some", "none": "in none", "unknown": "not judged", "unasked": "not asked",
+        }  # fmt: skip
         counts = [f"{kinds.count(kind)} {text}" for kind, text in texts.items() if kind in kinds]
         first = f"{kinds.count('all')} of {len(kinds)} claims of the paper hold in all runs"
         return ", ".join((first, *counts)) + "."

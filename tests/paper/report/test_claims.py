@@ -205,7 +205,7 @@ def test_mistakes_in_claims_are_explained():
 
 def test_criteria_are_described_with_their_tolerance_and_unit():
     strong = claim(quantity="used-strength", transform="rotate", near=45.0, tolerance=0.2)
-    assert describe_criterion(strong) == "strength of rotate, 0 if not selected: 45 degrees ± 20 %"
+    assert describe_criterion(strong) == "strength of rotate where it is selected: 45 degrees ± 20 %"
     layers = claim(quantity="used-layers", near=1, tolerance=0.0)
     assert describe_criterion(layers).endswith(": 1")
     apart = claim(quantity="strength", transform="rotate", away_from=45.0, tolerance=0.2)
