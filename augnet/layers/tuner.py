@@ -3,10 +3,10 @@
 from typing import Any, get_args
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from augnet import validation
+from augnet.layers.costs import edge_sums, over_processes
 from augnet.layers.edges import Choice, has_range
 from augnet.layers.layer import AugmentationLayer
 from augnet.layers.module import AugmentationModule
@@ -117,7 +117,9 @@ class RangeTuner:
         if self.average.device != self.layers[0].logits.device:  # the net was moved
             self._move_to(self.layers[0].logits.device)
         validation.same_device(self.average, losses, "the tuner")
-        self._count(_over_processes(self._sums(choices, losses.detach().float())))
+        together = self.select == "one"
+        sums = edge_sums(self.layers, choices, losses.detach().float(), together)
+        self._count(over_processes(sums))
         self.steps += 1
         if self.steps > self.warmup:
             self._move_ranges()
@@ -262,34 +264,6 @@ class RangeTuner:
             layer.choice = None
         return choices
 
-    def _sums(self, choices: list[Choice], losses: Tensor) -> Tensor:
-        """Return number, sum and sum of squares of losses, and how far samples moved, (4, Q + 2).
-
-        The first column is of untransformed samples, the last counts those that are not finite, and
-        the others are of samples at the edge of a transform that is measured.
-        """
-        finite = losses.isfinite()
-        losses = losses.where(finite, torch.zeros_like(losses))
-        changed = torch.stack(
-            [
-                (choice.transform < len(layer.transforms)) & any(map(has_range, layer.transforms))
-                for layer, choice in zip(self.layers, choices, strict=True)
-            ]
-        ).sum(0)
-        alone = (changed == 1) | (self.select == "one")
-        untransformed, columns, moves = (changed == 0) & finite, [], []
-        for layer, choice in zip(self.layers, choices, strict=True):
-            indices = torch.arange(len(layer.transforms), device=losses.device)
-            counted = choice.measured & alone & finite
-            at_edge = (choice.transform[:, None] == indices) & counted[:, None]
-            columns.append(at_edge)
-            moved = losses if layer.moved is None else layer.moved.nan_to_num()
-            moves.append((moved[:, None] * at_edge).sum(0))
-        masks = torch.cat((untransformed[:, None], *columns, ~finite[:, None]), dim=1)
-        values = torch.stack((torch.ones_like(losses), losses, losses.square()))
-        moved = torch.nn.functional.pad(torch.cat(moves), (1, 1))
-        return torch.cat(((values[:, :, None] * masks).sum(1), moved[None]))
-
     def _count(self, sums: Tensor) -> None:
         """Update the running means."""
         self.base.update(*sums[:3, :1])
@@ -339,10 +313,3 @@ class RangeTuner:
         self.base.to(device)
         self.edges.to(device)
         self.moves.to(device)
-
-
-def _over_processes(sums: Tensor) -> Tensor:
-    """Sum over all processes of a distributed training."""
-    if dist.is_available() and dist.is_initialized():
-        dist.all_reduce(sums)
-    return sums

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from lightning_fabric import Fabric
@@ -36,7 +36,8 @@ from augnet.layers.published import autoaugment, crop_flip, randaugment, trivial
 from augnet.net import AugNet
 from augnet.paper.config import Config, ConfigError, Named
 from augnet.paper.datasets import DATASETS, Splits, file_fingerprint
-from augnet.paper.train import Row, Trainer, build_regularizer
+from augnet.paper.objective import build_regularizer
+from augnet.paper.train import Row, Trainer
 from augnet.training import DirectoryError, NonFiniteError, ResumableDirectory, keep_freed_memory
 from augnet.transforms import TransformSpec, build_transforms
 from augnet.trunks import TRUNKS
@@ -115,6 +116,14 @@ def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
         raise ConfigError(f"net: {error}") from None
     check_fit(config, augment, trunk, splits)
     return net, splits
+
+
+def build_probe(config: Config) -> nn.Module | None:
+    """Build the trunk that tells a tuner what transforms cost, if it is not the net's."""
+    tuner = config.tuner
+    if tuner.select == "none" or tuner.probe is None:
+        return None
+    return cast(nn.Module, make("tuner.probe", TRUNKS, tuner.probe))
 
 
 def check_fit(config: Config, augment: Any, trunk: nn.Module, splits: Splits) -> None:
@@ -245,7 +254,7 @@ class RunDirectory:
         keep_freed_memory()
         config = self.config
         net, splits = build(config, self.seed)
-        rest = (self.seed, fabric, config.scores, config.tuner)
+        rest = (self.seed, fabric, config.scores, config.tuner, build_probe(config))
         trainer = Trainer(net, splits, config.train, config.regularizer, *rest)
         data = file_fingerprint(config.data.model_dump(), splits) if writes else None
         with self.directory.open(data, **_about(fabric)) if writes else nullcontext():

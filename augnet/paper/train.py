@@ -6,17 +6,23 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Generator, Tensor, nn
 
 from augnet.invariance import invariance, summary
-from augnet.layers import AugmentationModule, ByClass, RangeTuner
+from augnet.layers import AugmentationModule, RangeTuner
 from augnet.layers.state import TransformState, transform_states
 from augnet.net import AugNet
 from augnet.paper.average import TailAverage
 from augnet.paper.config import Regularization, Scores, Training, Tuning
 from augnet.paper.datasets import Samples, Splits
+from augnet.paper.objective import (
+    Objective,
+    build_optimizer,
+    build_regularizer,
+    build_scheduler,
+    class_weights,
+)
 from augnet.paper.score import (
     accuracy,
     accuracy_by_copies,
@@ -25,36 +31,10 @@ from augnet.paper.score import (
     time_by_copies,
     with_views,
 )
-from augnet.regularizers import REGULARIZERS, Regularizer, Schedule
+from augnet.regularizers import Schedule
 from augnet.training import Loop, descend
 from augnet.training import Row as Row
 from augnet.transforms import Transform, build_transforms
-
-
-class Objective(nn.Module):
-    """Compute what is minimized, as one module: DDP must see every use of the parameters."""
-
-    weights: Tensor | None
-
-    def __init__(
-        self, net: AugNet, regularizer: Regularizer | None, weights: Tensor | None = None
-    ) -> None:
-        super().__init__()
-        self.net, self.regularizer = net, regularizer
-        self.register_buffer("weights", weights)  # of the classes; their mean over samples is 1
-
-    def forward(self, x: Tensor, y: Tensor, generator: Generator) -> dict[str, Tensor]:
-        """Return the loss of the task, the regularizer, the accuracy and the losses of samples."""
-        augment: Any = self.net.augment
-        if isinstance(augment, ByClass):  # the only one that needs labels
-            x = augment.labeled(x, y, generator)
-        output = self.net(x, generator)
-        losses = F.cross_entropy(output, y, reduction="none")
-        # Weighted before the mean, not by it, so that the mean over processes is that of the batch.
-        task = (losses if self.weights is None else self.weights[y] * losses).mean()
-        strength = self.regularizer(augment, x, generator) if self.regularizer else x.new_zeros(())
-        right = (output.detach().argmax(1) == y).double().mean()
-        return {"task": task, "regularizer": strength, "train_accuracy": right, "losses": losses}
 
 
 class Trainer:
@@ -78,19 +58,20 @@ class Trainer:
         fabric: Fabric | None = None,
         scores: Scores | None = None,
         tuning: Tuning | None = None,
+        probe: nn.Module | None = None,
     ) -> None:
         self.fabric = fabric or Fabric(accelerator="auto", devices=1)
-        self.net, self.settings, self.seed = net, settings, seed
+        self.net, self.settings, self.seed, self.probe = net, settings, seed, probe
         self.scores = scores or Scores()
         regularization = regularization or Regularization()
         self.weight = Schedule(regularization.weight)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
         self.tuner = self._build_tuner(tuning or Tuning())
         self.average = TailAverage(net, settings.epochs)
-        optimizer = _optimizer(net, settings)
-        self.scheduler = _scheduler(optimizer, settings)
+        optimizer = build_optimizer(net, settings, probe)
+        self.scheduler = build_scheduler(optimizer, settings)
         weights = class_weights(self.splits.train.y) if settings.balanced else None
-        objective = Objective(net, build_regularizer(regularization.name), weights)
+        objective = Objective(net, build_regularizer(regularization.name), weights, probe)
         self.objective, self.optimizer = self.fabric.setup(objective, optimizer)
         own = seed + 1_000_003 * self.fabric.global_rank
         self.order = Generator().manual_seed(seed)
@@ -158,6 +139,8 @@ class Trainer:
         values = self.objective(x[rows], y[rows], self.generator)
         weight = self.weight(self.loop.epoch - 1)
         loss = share * (values["task"] + weight * values["regularizer"])
+        if self.probe is not None:  # no parameter of the net is part of this
+            loss = loss + share * values.pop("probe")
         descend(self.optimizer, loss, backward=self.fabric.backward)
         losses = values.pop("losses")
         if self.tuner:
@@ -276,6 +259,7 @@ class Trainer:
         return {
             "net": self.net.state_dict(),
             "best": self.best,
+            "probe": None if self.probe is None else self.probe.state_dict(),
             "average": self.average.state_dict(),
             "tuner": self.tuner.state_dict() if self.tuner else None,
             "optimizer": self.optimizer.state_dict(),
@@ -298,6 +282,8 @@ class Trainer:
         """Continue from a state."""
         self.net.load_state_dict(state["net"])
         self.best = state["best"]
+        if self.probe is not None:
+            self.probe.load_state_dict(state["probe"])
         self.average.load_state_dict(state["average"])
         if self.tuner:
             self.tuner.load_state_dict(state["tuner"])
@@ -313,47 +299,6 @@ class Trainer:
         self.loop.load_state_dict(state["loop"])
 
 
-def build_regularizer(name: str) -> Regularizer | None:
-    """Build a regularizer of `REGULARIZERS` by name; "none" is None."""
-    return None if name == "none" else REGULARIZERS[name]()
-
-
 def transforms_of(row: Row) -> list[TransformState]:
     """Read the states of all transforms from a row."""
     return [TransformState(**state) for state in row["transforms"]]
-
-
-def class_weights(y: Tensor, classes: int = 0) -> Tensor:
-    """Return the inverse of each class's frequency, scaled so that the mean over samples is 1.
-
-    There are at least so many `classes`; those without samples have weight 0.
-    """
-    counts = y.bincount(minlength=classes).float()
-    return torch.where(counts > 0, len(y) / (counts > 0).sum() / counts.clamp(min=1), 0.0)
-
-
-def _optimizer(net: AugNet, settings: Training) -> torch.optim.Optimizer:
-    own = list(net.augment.parameters()) if isinstance(net.augment, nn.Module) else []
-    known = {id(parameter) for parameter in own}
-    trunk = [parameter for parameter in net.parameters() if id(parameter) not in known]
-    groups = [
-        {"params": trunk, "lr": settings.lr, "weight_decay": settings.weight_decay},
-        {
-            "params": own,
-            "lr": settings.augment_lr or settings.lr,
-            "weight_decay": settings.augment_weight_decay,
-        },
-    ]
-    groups = [group for group in groups if group["params"]]
-    if settings.optimizer == "sgd":
-        return torch.optim.SGD(groups, momentum=settings.momentum)
-    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    return kind(groups, betas=settings.betas)
-
-
-def _scheduler(
-    optimizer: torch.optim.Optimizer, settings: Training
-) -> torch.optim.lr_scheduler.LRScheduler:
-    if settings.schedule == "cosine":
-        return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.epochs)
-    return torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)

@@ -174,8 +174,9 @@ def test_a_tuned_state_goes_on_where_another_stopped(select):
     rows = list(whole)
     begun = trainer("none", select=select, epochs=4)
     next(iter(begun))
+    state = begun.state_dict()
     resumed = trainer("none", select=select, epochs=4)
-    resumed.load_state_dict(begun.state_dict())
+    resumed.load_state_dict(state)
     assert list(resumed) == rows[1:]
     assert resumed.finish() == whole.finish()
 
