@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from augnet import (
@@ -179,6 +180,25 @@ def test_a_tuned_state_goes_on_where_another_stopped(select):
     resumed.load_state_dict(state)
     assert list(resumed) == rows[1:]
     assert resumed.finish() == whole.finish()
+
+
+def test_a_probe_tells_what_transforms_cost_and_leaves_the_net_alone():
+    plain = trainer("none", select="one", epochs=1)
+    torch.manual_seed(5)
+    probe = SinusoidCNN(width=4, kernel=20)
+    rest = (0, None, plain.scores, Tuning(select="one"), probe)
+    seen = []
+    run = Trainer(trainer().net, plain.splits, plain.settings, None, *rest)
+    run.tuner.step = seen.append
+    before = probe[0].weight.clone()
+    list(run)
+    assert not torch.equal(probe[0].weight, before)
+    assert run.net.state_dict().keys() == plain.net.state_dict().keys()
+    x, y = run.splits.train
+    views = run.net.train().augment(x, torch.Generator().manual_seed(0))
+    (given,) = (run.objective(x, y, torch.Generator().manual_seed(0))["losses"],)
+    torch.testing.assert_close(given, F.cross_entropy(probe(views), y, reduction="none"))
+    assert len(seen) == 4
 
 
 def test_what_is_learned_is_read_off_any_augment():
