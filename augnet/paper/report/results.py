@@ -5,7 +5,6 @@ from pathlib import Path
 
 from augnet.paper.config import ConfigError, names
 from augnet.paper.report import searches
-from augnet.paper.report.claims import JudgedClaim
 from augnet.paper.report.study import COMPARISON_TITLE, Study, compare_protocols, load
 from augnet.paper.report.tables import NOT_MEASURED, Table
 
@@ -25,6 +24,7 @@ range; [k of n] counts the seeds of one variant in which the claim holds.
 """
 
 OURS, PAPER = "ours", "paper"
+EARLIER = "(earlier settings)"
 
 
 def results(folder: Path) -> str:
@@ -46,20 +46,16 @@ def results(folder: Path) -> str:
 
 def overview(studies: Sequence[Study]) -> str:
     """List all claims, and how they hold for the authors' code and in our runs."""
-    verdicts: dict[tuple[str, str], dict[str, JudgedClaim]] = {}
+    verdicts: dict[tuple[str, str, str], dict[str, str]] = {}
     for study in studies:
-        if study.protocol in (OURS, PAPER):
-            for each in study.judged:
-                claim = f"{each.claim.says} ({each.claim.source})"
-                verdicts.setdefault((study.name, claim), {})[study.protocol] = each
+        for each in study.judged if study.protocol in (OURS, PAPER) else ():
+            claim = f"{each.claim.says} ({each.claim.source})"
+            key = (study.name, claim, each.claim.authors or NOT_MEASURED)
+            verdict = each.verdict + (f" {EARLIER}" if study.note else "")
+            verdicts.setdefault(key, {})[study.protocol] = verdict
     rows = [
-        (
-            name,
-            claim,
-            next(iter(found.values())).claim.authors or NOT_MEASURED,
-            *(found[each].verdict if each in found else "not run" for each in (PAPER, OURS)),
-        )
-        for (name, claim), found in verdicts.items()
+        (*key, *(found.get(protocol, "not run") for protocol in (PAPER, OURS)))
+        for key, found in verdicts.items()
     ]
     columns = (
         "experiment",
@@ -107,6 +103,7 @@ def section(study: Study, folder: Path) -> str:
     return "\n".join((
         f"## {study.experiment.title}{_protocol(study)}\n",
         f"{study.experiment.question} {study.outcome} {study.seeds}.\n",
+        *([f"{study.note}\n"] if study.note else []),
         *tables,
         *figures,
         f"{commands}\n",

@@ -54,6 +54,7 @@ class Study(NamedTuple):
     records: list[Record]
     data: str = ""  # a description
     figures: dict[str, list[str]] = {}  # noqa: RUF012  # a title and a caption, by name
+    note: str = ""  # what to know about records of an older version, written by hand
 
     @property
     def label(self) -> str:
@@ -206,7 +207,7 @@ def load(path: Path) -> Study:
         check_schema(kept, path)
         runs = [Record(**each) for each in kept["runs"]]
         name, settings = kept["experiment"], (kept["commands"], kept["changes"], kept["versions"])
-        more = kept.get("data", ""), kept.get("figures", {})
+        more = kept.get("data", ""), kept.get("figures", {}), kept.get("note", "")
         return Study(name, kept["protocol"], read(name), *settings, runs, *more)
     except ValidationError as error:
         raise ConfigError(f"{path}: {explain(error, Record)}") from None
