@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from augnet.net import AugNet
     from augnet.regularizers import (
         REGULARIZERS,
-        DataSpaceNorm,
-        LogDisplacement,
         MagnitudeNorm,
-        MeanDisplacement,
         Schedule,
         WeightedNorm,
         register_regularizer,
@@ -56,10 +53,7 @@ __all__ = [
     "Augerino",
     "AugmentationLayer",
     "AugmentationModule",
-    "DataSpaceNorm",
-    "LogDisplacement",
     "MagnitudeNorm",
-    "MeanDisplacement",
     "RangeTuner",
     "REGULARIZERS",
     "Schedule",
@@ -92,10 +86,7 @@ _NAMES = {
     ),
     "regularizers": (
         "REGULARIZERS",
-        "DataSpaceNorm",
-        "LogDisplacement",
         "MagnitudeNorm",
-        "MeanDisplacement",
         "Schedule",
         "WeightedNorm",
         "register_regularizer",

@@ -7,7 +7,14 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet import validation
-from augnet.layers.edges import Assigned, Choice, assign, draw_choices, magnitudes_per_sample
+from augnet.layers.edges import (
+    Assigned,
+    Choice,
+    assign,
+    distance,
+    draw_choices,
+    magnitudes_per_sample,
+)
 from augnet.layers.operators import pick_all, pick_rows
 from augnet.layers.resampling import Maps, Resampling, chosen_maps, resample, shared_resampling
 from augnet.layers.weight_gradient import with_weight_gradient
@@ -61,7 +68,8 @@ class AugmentationLayer(nn.Module):
     (see `with_weight_gradient`). The loss is then that of single transforms, not of their blend.
 
     While a `RangeTuner` is attached (`tuned`), training draws one transform per sample as it wants
-    them (`draw_choices`), whatever the weights, and `choice` remembers the last draw.
+    them (`draw_choices`), whatever the weights. `choice` and `moved` remember the last draw and how
+    far it moved each sample; `selected` is the transform that the tuner selects, if it selects one.
 
     Fast paths equal a plain definition that stays in the code, and tests compare them: `mix` equals
     `mix_plainly`, `pick` and `pick_by_map` equal `pick_by_mask`. Draws read nothing from
@@ -70,6 +78,8 @@ class AugmentationLayer(nn.Module):
 
     tuned: bool = False
     choice: Choice | None = None
+    moved: Tensor | None = None
+    selected: Tensor | None = None
 
     def __init__(
         self,
@@ -181,6 +191,8 @@ class AugmentationLayer(nn.Module):
                 view = self.pick_by_mask(x, params)
             else:
                 view = self.pick(x, params)
+            if isinstance(params, Assigned):
+                self.moved = distance(x, view)
             if self.training and isinstance(params, Drawn):
                 weight = self.weights[self._chosen(params)].to(x.dtype)
                 return with_weight_gradient(view, x, weight)

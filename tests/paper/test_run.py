@@ -58,7 +58,11 @@ def test_a_run_leaves_its_rows_its_model_and_how_it_was_made(tmp_path):
     assert made["about"]["torch"] == torch.__version__
     assert made["data"] is None  # settings and seed decide it
     result = json.loads((run.path / "result.json").read_text())
-    assert result == {"epochs": 4, "kept": rows[-1]}
+    assert result.keys() == {"epochs", "kept"}
+    assert result["kept"]["task"] == rows[-1]["task"]
+    saved = load_file(run.path / "model.safetensors")["augment.layers.0.raw_magnitudes"]
+    reported = [state["magnitude"] for state in result["kept"]["transforms"]]
+    assert reported == saved.tolist()
 
 
 def test_invariance_is_measured_at_the_end_where_it_is_asked_for(tmp_path):
@@ -73,6 +77,14 @@ def test_invariance_is_measured_at_the_end_where_it_is_asked_for(tmp_path):
     measured = json.loads((tmp_path / "result.json").read_text())["measured"]
     assert [row["copies"] for row in measured] == [1, 4, 10]
     assert all(row["low"] <= row["invariance"] <= row["high"] <= 1 for row in measured)
+    assert all(row["authors_invariance"] <= 1 for row in measured)
+
+
+def test_layers_start_with_the_logits_that_are_asked_for():
+    for logit in (0.0, 1.0):
+        module = runs.layers([["rotate", "shear_x"], ["hue"]], logit=logit)
+        assert [layer.logits.tolist() for layer in module] == [[logit] * 2, [logit]]
+        assert module[0].weights.tolist() == [0.5, 0.5]
 
 
 def test_a_finished_run_is_not_run_again(tmp_path):

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from augnet.paper.config import read, resolve
+from augnet.paper.objective import class_weights
 from augnet.paper.report.runs import find
 from augnet.paper.report.study import studies
 from augnet.paper.run import RunDirectory, build
-from augnet.paper.train import class_weights
 
 EXPERIMENT = read("sleep")
 TINY = {"data.nights": [3, 2, 1], "data.windows": 8, "train.epochs": 2, "net.copies": 2}
