@@ -25,6 +25,10 @@ FRACTIONS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 """Fractions of the limit that are measured."""
 CLOSE = 0.004
 """Fractions that are closer are the same."""
+DECISIVE = 0.25
+"""The least change of scores, as a fraction of what separates samples of different predictions."""
+PARTNERS = (1, 2, 3, 5, 8, 13, 21)
+"""Each sample is compared with those so many places on."""
 NEVER = 2.0
 """A fraction of the limit that is beyond it."""
 MIN_PART = 12
@@ -162,10 +166,26 @@ def measure_response(
 
 
 def _changed(evaluator: Evaluator, output: Tensor, rest: Tensor) -> Tensor:
-    """Return whether each prediction changed, or by how much a value did."""
+    """Return whether each prediction changed, or by how much a value did.
+
+    The class has to change, and the scores by a quarter of what separates samples of different
+    predictions: where a network cannot tell two classes, the least change makes the other win.
+    """
     if evaluator.data.classes:
-        return (output.argmax(1) != rest.argmax(1)).to(rest.dtype)
+        other = output.argmax(1) != rest.argmax(1)
+        moved = (output - rest).norm(dim=1) > DECISIVE * _separation(rest)
+        return (other & moved).to(rest.dtype)
     return ((output - rest).abs() / evaluator.scale).reshape(len(rest), -1).mean(1)
+
+
+def _separation(rest: Tensor) -> Tensor:
+    """Return the median distance between scores of samples whose predictions differ, or 0."""
+    order = torch.arange(len(rest), device=rest.device)
+    others = [order.roll(step) for step in PARTNERS]
+    pairs = [(rest - rest[other]).norm(dim=1) for other in others]
+    differ = [rest.argmax(1) != rest[other].argmax(1) for other in others]
+    distances = torch.cat(pairs)[torch.cat(differ)]
+    return distances.median() if len(distances) else rest.new_zeros(())
 
 
 def find_held(
