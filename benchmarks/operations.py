@@ -19,7 +19,6 @@ import torch
 from torch import Generator, Tensor
 
 from augnet import audit, transform_from
-from augnet.paper.run import commit
 from augnet.transforms import Transform, from_operation
 
 ROOT = Path(__file__).parents[1]
@@ -169,6 +168,8 @@ def run(make: Callable[[], Transform]) -> dict[str, Any]:
 
 def main() -> None:
     """Run all operations of the libraries that are there."""
+    from augnet.paper.run import commit  # which needs more packages than the operations
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--libraries", default=",".join(LIBRARIES))
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -254,6 +254,16 @@ def test_labels_are_learned_if_they_are_not_given():
     assert row.finding == "fragile"
 
 
+def test_progress_is_a_line_now_and_then_or_a_function(capsys):
+    rows = []
+    learned = [allowed(0.8), allowed(0.3)]
+    audit(above(0), *levels(), learned=learned, progress=rows.append)
+    assert [row["done"] for row in rows] == [0.5, 1.0]
+    assert not capsys.readouterr().err
+    audit(above(0), *levels(), learned=learned, progress=True)
+    assert capsys.readouterr().err == " 50% model: shift\n100% model: shift\n"
+
+
 def test_learned_must_know_the_transforms():
     with pytest.raises(ValueError, match="nothing was learned about sign_flip"):
         finding(above(0), allowed(0.8), transforms="sign_flip")
