@@ -11,6 +11,7 @@ Nothing is trained for the side of the model.
     predictor     its outputs, checked
     auditor       all of it, transform by transform, resumable
     compare       the finding for a transform, a class, or a direction
+    parts         the same for classes and directions
     worst         samples that show it
     result        what is returned
     read          held-out samples from files

@@ -7,16 +7,10 @@ from torch import nn
 
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
+from augnet.learn.held import curve, find_held, part_range
 from augnet.learn.parted import PartedBranch
 from augnet.learn.parts import PartRange
-from augnet.learn.response import (
-    Response,
-    curve,
-    find_held,
-    fractions_of,
-    measure_response,
-    part_range,
-)
+from augnet.learn.response import Response, fractions_of, measure_response
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli
 

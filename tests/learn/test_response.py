@@ -8,15 +8,12 @@ from learn_tasks import Rule, Shift, generator
 
 from augnet.learn import LearnConfig
 from augnet.learn.evaluate import Evaluator
+from augnet.learn.held import NEVER, curve, find_held, part_range
 from augnet.learn.inputs import prepare_data
 from augnet.learn.response import (
     FRACTIONS,
-    NEVER,
-    curve,
-    find_held,
     fractions_of,
     measure_response,
-    part_range,
     to_fraction,
     view,
 )
