@@ -124,7 +124,8 @@ def torchvision_operations() -> dict[str, Callable[[], Transform]]:
             lambda s: v2.RandomPerspective(s, p=1.0), limit=0.5, unit="of the size", random=True
         ),
         "v2.ElasticTransform": lambda: from_operation(
-            lambda s: v2.ElasticTransform(alpha=s, sigma=2.0), limit=50.0, unit="pixels", random=True
+            lambda s: v2.ElasticTransform(alpha=s, sigma=2.0), limit=50.0, unit="pixels",
+            random=True,
         ),
     }  # fmt: skip
 
