@@ -5,7 +5,7 @@ more data than needed. It raises FileNotFoundError where its files are missing.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,13 +138,20 @@ def like_mnist(name: str, size: int, classes: tuple[int, ...] = tuple(range(10))
     return load
 
 
-def cifar(shared: Path, seed: int) -> RealData:
-    """Read 5 000 training images: ten of the hundred strips of 500."""
+def cifar(shared: Path, seed: int, size: int = 5000) -> RealData:
+    """Read training images: some of the hundred strips of 500."""
+    strips = torch.randperm(100, generator=Generator().manual_seed(seed))[: size // 500]
+    return cifar_strips(shared, "train", strips.tolist())
+
+
+def cifar_strips(shared: Path, part: str, strips: Sequence[int]) -> RealData:
+    """Read strips of 500 images."""
     from PIL import Image
 
     folder = shared / "cifar10"
-    labels = archive(folder / "labels.npz")["train"].long().view(100, 500)
-    strips = torch.randperm(100, generator=Generator().manual_seed(seed))[:10]
-    images = [np.asarray(Image.open(folder / f"train_{i:03d}.webp").convert("RGB")) for i in strips]
+    labels = archive(folder / "labels.npz")[part].long().view(-1, 500)[torch.tensor([*strips])]
+    images = [
+        np.asarray(Image.open(folder / f"{part}_{i:03d}.webp").convert("RGB")) for i in strips
+    ]
     x = torch.from_numpy(np.concatenate(images)).view(-1, 32, 32, 3).permute(0, 3, 1, 2)
-    return RealData(x.float().contiguous() / 255, labels[strips].flatten())
+    return RealData(x.float().contiguous() / 255, labels.flatten())

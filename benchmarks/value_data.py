@@ -63,25 +63,22 @@ def by_group(load: real.Loader, fraction: float = 0.3) -> Callable[[Path, int], 
     return split
 
 
-def cifar(shared: Path, seed: int) -> Pair:
-    """Read 5 000 training images, and the first test images."""
-    from PIL import Image
+def cifar(size: int) -> Callable[[Path, int], Pair]:
+    """Read some training images, and the first test images."""
 
-    folder = shared / "cifar10"
-    labels = real.archive(folder / "labels.npz")["test"].long()[:TEST]
-    strips = [
-        torch.from_numpy(real.np.asarray(Image.open(folder / f"test_{i:03d}.webp").convert("RGB")))
-        for i in range(TEST // 500)
-    ]
-    x = torch.cat(strips).view(-1, 32, 32, 3).permute(0, 3, 1, 2).float().contiguous() / 255
-    return real.cifar(shared, seed), RealData(x, labels)
+    def load(shared: Path, seed: int) -> Pair:
+        test = real.cifar_strips(shared, "test", range(TEST // 500))
+        return real.cifar(shared, seed, size), test
+
+    return load
 
 
 DATA: dict[str, Callable[[Path, int], Pair]] = {
     "digits": digits,
     "mnist": like_mnist("mnist", 1000),
     "fashion-mnist": like_mnist("fashion-mnist", 3000),
-    "cifar-10": cifar,
+    "cifar-10": cifar(5000),
+    "cifar-10-20000": cifar(20_000),
     "blood-cells": by_group(real.blood_cells),
     "omniglot-korean": by_group(real.omniglot(tuple(real.KOREAN))),
     "omniglot-pairs": by_group(real.omniglot(real.PAIRS)),

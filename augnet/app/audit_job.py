@@ -14,11 +14,10 @@ import torch
 import augnet
 from augnet.app.audit_page import page
 from augnet.app.audit_settings import AuditSettings
-from augnet.app.job import SAVE_EVERY, collection_fingerprint
+from augnet.app.job import SAVE_EVERY, describe_collection
 from augnet.audit import Auditor, AuditResult, load_model
 from augnet.audit.pytest_file import write_test
 from augnet.audit.read import fitted_spec, read_collection
-from augnet.categories import listing
 from augnet.data import Collection
 from augnet.training import DirectoryError, ResumableDirectory, Row, keep_freed_memory
 
@@ -52,8 +51,8 @@ class AuditJob:
         if not self.directory.finished:  # refuse a model before creating the directory
             self.auditor = self._auditor()
         about: dict[str, Any] = {"augnet": augnet.__version__, "torch": torch.__version__}
-        about |= {"samples": len(self.samples), "classes": listing(self.samples.classes)}
-        given = collection_fingerprint(self.samples)
+        given, described = describe_collection(self.samples)
+        about |= described
         with self.directory.open(given, python=platform.python_version(), **about):
             state = None if self.auditor is None else self.directory.load_state()
             if self.auditor is not None and state is not None:

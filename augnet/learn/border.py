@@ -18,9 +18,13 @@ from augnet.transforms.base import full_precision
 
 @torch.no_grad()
 def find_border(
-    reference: Reference, transform: Transform, generator: Generator, config: LearnConfig
+    reference: Reference,
+    transform: Transform,
+    generator: Generator,
+    config: LearnConfig,
+    start: float = 0.0,
 ) -> float:
-    """Return the least fraction of the limit at which a class has become another, or 1.
+    """Return the least fraction of the limit, above `start`, at which a class is another, or 1.
 
     The reference predicts the other class for many of its samples, and these have come nearer to
     samples of that class. A network that only guesses predicts another class for samples that look
@@ -33,6 +37,8 @@ def find_border(
     labels = evaluator.outputs(reference.network, x).argmax(1)
     for index in range(config.border_strengths):
         fraction = (index + 1) / config.border_strengths
+        if fraction <= start:
+            continue
         for sign in (-1.0, 1.0):
             with full_precision(x):
                 moved = apply_at_strength(

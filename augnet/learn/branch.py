@@ -4,17 +4,17 @@ A branch knows nothing of other transforms, and its random numbers depend on the
 transform only. So an answer does not depend on which other transforms are offered.
 """
 
-import copy
 import math
 import time
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet.learn.border import find_border
 from augnet.learn.config import LearnConfig
+from augnet.learn.control import continued
 from augnet.learn.decide import (
     NO_TIME,
     Measured,
@@ -57,12 +57,10 @@ class Branch:
         seed = zlib.crc32(f"{config.seed} {transform.name} {asdict(transform)}".encode())
         self.generator = Generator(device=self.data.x.device).manual_seed(seed)
         self.seed = seed
-        self.trunk = copy.deepcopy(reference.network).requires_grad_(True).train()
+        self.trunk, self.optimizer = continued(reference, config)
         self.average = WeightAverage(self.trunk, config.branch_average)
-        self.optimizer = torch.optim.AdamW(
-            self.trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
-        )
-        _scale_steps(self.optimizer, reference.optimizer)
+        self.before = reference.control if isinstance(transform, Signed) else reference.errors
+        """The errors on held-out samples that come without the transform."""
         self.noise = TraceNoise(self.data.x[self.data.fitted], config.trace_noise)
         self.rule = EdgeRule(
             reference.tolerance,
@@ -99,7 +97,8 @@ class Branch:
             measured = self._measured(network, held_out)
             if exchanges_classes(self.reference, self.transform, self.config):
                 cost = measured.mean(measured.added(1.0, 1))
-                return Invariance(self.transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+                found = Invariance(self.transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+                return replace(found, response=((0.0, 0.0), (1.0, cost)))
             found = decide_bernoulli(measured, self.config)
             return found if found.kept else None
         some = self._measured(network, held_out[: self.config.measured_samples])
@@ -111,7 +110,7 @@ class Branch:
         if first < STRENGTHS:
             self.kept = fractions[first - 1] if first else 0.0
             self.rule.border = find_border(
-                self.reference, self.transform, self.generator, self.config
+                self.reference, self.transform, self.generator, self.config, self.kept
             )
             self.rule.start = min(max(self.config.start, self.kept), self.rule.border)
             return None
@@ -157,7 +156,8 @@ class Branch:
         rule, count = self.rule, self.config.settled
         if self.bernoulli:
             return 2 * self.loop.done > self.steps and max(rule.excesses[-count:]) <= 0.5
-        return rule.at_end(count)
+        settling = self._leniency() == 1
+        return rule.at_end(count) or (settling and rule.steady(count, self.config.max_wobble))
 
     def _decide(self, last: bool) -> Invariance | None:
         """Decide, or return None if the range should be trained further, unless it is `last`."""
@@ -168,7 +168,8 @@ class Branch:
         crossing = measure_crossing(measured, fraction, self.config)
         reached = fraction * max(1.0, crossing.factor)
         if reached > BORDER * self.rule.border and self.rule.border < 1:
-            return decide_border(measured, self.kept, self.rule.border, self.config)
+            found = decide_border(measured, self.kept, self.rule.border, self.config)
+            return replace(found, response=crossing.response)
         if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
             self.rule.restart(fraction * min(2.0, max(0.6, crossing.factor)))
             return None
@@ -179,13 +180,15 @@ class Branch:
     def _measured(self, network: nn.Module, rows: Tensor) -> Measured:
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
         own = self.evaluator.mean(rest, rows).item()
+        before = self.before if network is self.average.network else self.reference.errors
+        before = before[: len(rows)]
         return Measured(
             self.evaluator,
             network,
             self.transform,
             rows,
             rest,
-            self.reference.errors[: len(rows)] if self.reference.error <= own else rest,
+            before if self.evaluator.mean(before, rows).item() <= own else rest,
             self.reference.tolerance,
             self.generator,
         )
@@ -247,7 +250,7 @@ class Branch:
             network, self.transform, rows, self.rule.range, self.generator
         )
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
-        before = self.reference.errors[some]
+        before = self.before[some]
         pairs = [(edge, before), (edge, rest)]
         if self.bernoulli:  # the network may learn transformed samples and lose the others
             pairs.append((rest, before))
@@ -267,18 +270,3 @@ class Branch:
             return 1.0
         progress = self.loop.done / (self.config.lenient_fraction * self.steps)
         return self.config.leniency ** max(0.0, 1 - progress)
-
-
-def _scale_steps(optimizer: torch.optim.Optimizer, before: torch.optim.Optimizer) -> None:
-    """Start with the sizes of gradients that another optimizer saw.
-
-    Targets are close to what the network predicts, so that gradients are small at first. Without
-    this, Adam would scale them up and move the weights at random.
-    """
-    rates = [group["lr"] for group in optimizer.param_groups]
-    state = copy.deepcopy(before.state_dict())
-    for each in state["state"].values():
-        each["exp_avg"].zero_()
-    optimizer.load_state_dict(state)
-    for group, rate in zip(optimizer.param_groups, rates, strict=True):
-        group["lr"] = rate

@@ -76,7 +76,7 @@ class LearnConfig:
     batch_size: int = constant(64, "Samples of a batch.")
     weight_decay: float = constant(1e-3, "Weight decay of all training.")
     warm_up: int = constant(40, "Steps until the reference has this learning rate.")
-    search_fraction: float = constant(0.7, "Fraction of all work; the net gets the rest.")
+    search_fraction: float = constant(0.5, "Fraction of all work; the net gets the rest.")
 
     # The reference: a network that is trained without transforms
     reference_steps: int = constant(600, "Steps without a budget, at most.")
@@ -92,6 +92,10 @@ class LearnConfig:
     min_better: float = constant(0.05, "The error by which it has to beat chance.")
     min_tolerances: float = constant(1.5, "The same in tolerances.")
 
+    # The control: training goes on without a transform
+    control_steps: float = constant(0.25, "Steps of the control, as a fraction of the reference's.")
+    control_fraction: float = constant(0.1, "Fraction of the time of the search, at most.")
+
     # Branches: training goes on with one transform
     branch_steps: float = constant(0.8, "Steps of a branch, as a fraction of the reference's.")
     branch_average: float = constant(0.95, "Factor of the running average of its weights.")
@@ -104,10 +108,11 @@ class LearnConfig:
     smoothing: float = constant(0.3, "Weight of earlier measurements of the cost.")
     measurements: int = constant(40, "Measurements of the cost in a branch.")
     leniency: float = constant(3.0, "Tolerances that a range may cost at first.")
-    lenient_fraction: float = constant(0.6, "Fraction of a branch in which this falls to 1.")
+    lenient_fraction: float = constant(0.4, "Fraction of a branch in which this falls to 1.")
     measured_samples: int = constant(512, "Held-out samples of a measurement, at most.")
     growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")
-    settled: int = constant(10, "Measurements at the limit, or with no cost, that end a branch.")
+    settled: int = constant(10, "Measurements at the limit, or that agree, that end a branch.")
+    max_wobble: float = constant(0.04, "Deviation of the log of ranges that agree.")
     extensions: int = constant(2, "How often a branch goes on if its answer still moves.")
     max_drift: float = constant(0.3, "A range that moves by a larger factor still moves.")
     falling: float = constant(0.9, "A cost that falls below this fraction still moves.")
@@ -131,6 +136,11 @@ class LearnConfig:
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.15, "Least range, of the strength that adds half the most error.")
+    min_value_range: float = constant(0.3, "The same for values.")
+    rise_factor: float = constant(
+        2.0, "The same, as a multiple of what may be added, of that half."
+    )
+    max_rise: float = constant(0.5, "The most that this may be.")
     coarse_strengths: int = constant(12, "Strengths that find the latter.")
     max_correction: float = constant(0.25, "Train on if the range is off by a larger factor.")
     interval_factors: tuple[float, ...] = constant(
@@ -146,8 +156,8 @@ class LearnConfig:
     max_half_width: float = constant(1.1, "The same of half of its logarithm.")
 
     # Net
-    net_steps: float = constant(3.0, "Steps of the net, as a multiple of the reference's.")
-    compared_fraction: float = constant(0.3, "Steps of a net that is compared, of the net's.")
+    net_steps: float = constant(6.0, "Steps of the net, as a multiple of the reference's.")
+    compared_fraction: float = constant(0.15, "Steps of a net that is compared, of the net's.")
     max_draws: int = constant(3, "Transforms that are drawn per sample, at most.")
 
     # Selective layers

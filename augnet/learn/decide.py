@@ -68,14 +68,20 @@ def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
     A network that learns contradictory labels may lose the samples at rest instead.
     """
     transform, limit = measured.transform, measured.transform.limit
-    added = max(measured.added(1.0, 1), measured.rest - measured.before, key=measured.mean)
+    transformed, rest = measured.added(1.0, 1), measured.rest - measured.before
+    response = ((0.0, measured.mean(rest)), (1.0, measured.mean(transformed)))
+    added = max(transformed, rest, key=measured.mean)
     cost, allowed = measured.mean(added), measured.allowed(added, config.confidence)
     if cost > allowed:
-        return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+        return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost, response=response)
     error = measured.mean(measured.before)
     if cost + allowed > config.max_loss * (measured.evaluator.chance - error):
-        return Invariance(transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW)
-    return Invariance(transform, "reached_limit", limit, (limit, limit), cost=cost)
+        return Invariance(
+            transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW, response=response
+        )
+    return Invariance(
+        transform, "reached_limit", limit, (limit, limit), cost=cost, response=response
+    )
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,10 @@ class Crossing:
     """The standard deviation of its logarithm, over resamplings of the samples."""
     cost: float
     """The error added there."""
+    allowed: float
+    """The error that may be added there."""
+    response: tuple[tuple[float, float], ...] = ()
+    """Strengths, and the error that each adds."""
 
 
 def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -> Crossing:
@@ -100,11 +110,20 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     weights = torch.cat((evaluator.weights[measured.rows][None], weights))
     curves = (weights @ added) / weights.sum(1, keepdim=True)
     allowed = [measured.allowed(each, config.confidence) for each in added.T]
+    fractions = [0.0, *(min(1.0, f * fraction) for f in factors)]
+    means = [measured.mean(measured.rest - measured.before), *curves[0].tolist()]
+    strengths = [float(measured.transform.strength(each)) for each in fractions]
     curves = isotonic(curves - torch.tensor(allowed).to(curves))
     places = _crossings(curves, torch.tensor(factors).to(added).log(), -measured.tolerance)
     factor = places[0].exp().item()
-    cost = measured.mean(measured.added(min(1.0, factor * fraction), repeats))
-    return Crossing(factor, places[1:].std().item(), cost)
+    there = measured.added(min(1.0, factor * fraction), repeats)
+    return Crossing(
+        factor,
+        places[1:].std().item(),
+        measured.mean(there),
+        measured.allowed(there, config.confidence),
+        tuple(zip(strengths, means, strict=True)),
+    )
 
 
 def isotonic(curves: Tensor) -> Tensor:
@@ -139,7 +158,7 @@ def decide_range(
     border: float = 1.0,
 ) -> Invariance:
     """Decide by where the error reaches the tolerance, and how sharply it rises there."""
-    transform, cost = measured.transform, crossing.cost
+    transform, cost, response = measured.transform, crossing.cost, crossing.response
     half = math.hypot(
         1.645 * crossing.deviation, config.wobble_weight * wobble, config.range_uncertainty
     )
@@ -148,16 +167,17 @@ def decide_range(
     status: Status = "bounded"
     if max(trained, fraction) > config.near_limit:
         status, fraction, high = "reached_limit", 1.0, 1.0
-    elif fraction < config.min_range * _half_loss(measured, config):
-        return Invariance(
-            transform, "not_invariant", 0.0, (0.0, float(transform.strength(high))), cost=cost
-        )
+    elif _rises_at_once(measured, fraction, crossing.allowed, config):
+        ends = (0.0, float(transform.strength(high)))
+        return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
     wide = high - low > config.max_width or half > config.max_half_width
     reason = MOVES if moves else WIDE if wide else ""
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
     if reason and status == "bounded":
-        return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=reason)
-    return Invariance(transform, status, strength, (low, high), cost=cost)
+        return Invariance(
+            transform, "unclear", 0.0, (low, high), cost=cost, reason=reason, response=response
+        )
+    return Invariance(transform, status, strength, (low, high), cost=cost, response=response)
 
 
 def decide_border(
@@ -176,15 +196,33 @@ def decide_border(
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)
 
 
-def _half_loss(measured: Measured, config: LearnConfig) -> float:
-    """Return the fraction of the limit that adds half of the largest error added."""
+def _rises_at_once(
+    measured: Measured, fraction: float, allowed: float, config: LearnConfig
+) -> bool:
+    """Whether the error rises from strength 0 on, so that a range is only what may be added.
+
+    The range is then a small part of the strength that adds half of the largest error, or about the
+    part of that error that may be added. A change of a value that is less than the error that the
+    network makes anyway adds little.
+    """
+    if fraction >= config.max_rise:
+        return False
+    strength, half = _half_loss(measured, config)
+    classes = measured.evaluator.data.classes
+    least = config.min_range if classes else config.min_value_range
+    part = config.rise_factor * allowed / max(half, 1e-9)
+    return fraction < max(least, min(config.max_rise, part)) * strength
+
+
+def _half_loss(measured: Measured, config: LearnConfig) -> tuple[float, float]:
+    """Return the fraction of the limit that adds half of the largest error added, and that half."""
     count = config.coarse_strengths
     fractions = [(index + 1) / count for index in range(count)]
     added = [measured.mean(measured.added(fraction, 1)) for fraction in fractions]
     half = max(added) / 2
     if half <= 0:  # no strength adds an error
-        return 0.0
+        return 0.0, 0.0
     index = next(index for index, value in enumerate(added) if value >= half)
     before = added[index - 1] if index else 0.0
     rise = (half - before) / max(added[index] - before, 1e-9)
-    return (index + min(1.0, max(0.0, rise))) / count
+    return (index + min(1.0, max(0.0, rise))) / count, half

@@ -71,6 +71,12 @@ class EdgeRule:
         last = self.ranges[-count:]
         return len(last) == count and (min(last) == self.border or max(last) < 5 * MIN_RANGE)
 
+    def steady(self, count: int, deviation: float) -> bool:
+        """Whether the logarithms of the last ranges deviate from their mean by little."""
+        logs = [math.log(each) for each in self.ranges[-count:]]
+        mean = _mean(logs)
+        return len(logs) == count and _mean([(e - mean) ** 2 for e in logs]) < deviation**2
+
     def drift(self) -> float:
         """Return by how much the logarithm of the range rose from the third quarter to the last."""
         quarter = max(1, len(self.ranges) // 4)

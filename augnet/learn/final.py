@@ -4,7 +4,7 @@ import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from augnet.layers import identity
 from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import CHUNK, Evaluator
-from augnet.learn.net import DrawnTraining, build_augment, draws_differ
+from augnet.learn.net import DrawnTraining, build_augment, split_flips
 from augnet.learn.reference import Reference
 from augnet.learn.result import Gain, Invariance
 from augnet.net import AugNet
@@ -31,12 +31,21 @@ class Compared:
     """How far its probabilities, or values, are from the truth: by this nets are compared."""
 
 
+class Plan(NamedTuple):
+    """How a net is augmented."""
+
+    draws: int
+    """Transforms that are drawn per sample, beside flips."""
+    pooled: bool = False
+    """Whether flips are drawn like the others, instead of for half of all samples."""
+
+
 class FinalNet:
     """Train nets that draw 0, 1, 2 or 3 transforms per sample, then the best one on all samples.
 
     All start from the same weights, and those that are compared take the same steps. Three are
-    tried if two are better than one. A net that draws none is plain training: it is taken if all
-    others are worse.
+    tried if two are better than one; then the best number with flips drawn like the others. A net
+    that draws none is plain training: it is taken if all others are worse.
     """
 
     def __init__(
@@ -52,11 +61,13 @@ class FinalNet:
         self.held_out = reference.held_out
         self.kept = [row for row in rows if row.kept]
         self.trunk, self.generator, self.config, self.planned = trunk, generator, config, steps
-        self.compared: list[Compared] = []
-        self.choice = None if self.kept else 0
-        several = draws_differ(self.data, self.kept)
-        self.max_draws = config.max_draws if several else 1
+        self.compared: dict[Plan, Compared] = {}
+        self.choice = None if self.kept else Plan(0)
+        self.flips, self.others = split_flips(self.data, self.kept)
+        self.max_draws = config.max_draws if self.others else 1
         self.steps_before = 0
+        self.plan = self.choice or Plan(0)
+        """The net that is being trained."""
         self.training = self._begin()
 
     @property
@@ -74,18 +85,21 @@ class FinalNet:
         """What the transforms brought; None if there were none to compare."""
         if not self.compared or self.choice is None:
             return None
-        plain, best = self.compared[0], self.compared[self.choice]
+        plain, best = self.compared[Plan(0)], self.compared[self.choice]
         mean = self._mean
         difference = mean(plain.losses - best.losses)
         half = 1.645 * self.evaluator.deviation(plain.losses - best.losses, self.held_out)
         return Gain(
-            draws=self.choice,
+            draws=self.choice.draws,
             score=1 - mean(best.losses),
             plain_score=1 - mean(plain.losses),
             difference=difference,
-            interval=(difference - half, difference + half) if self.choice else (0.0, 0.0),
+            interval=(difference - half, difference + half) if self.choice.draws else (0.0, 0.0),
             averaging=mean(best.plain - best.losses),
-            scores=tuple(1 - mean(each.losses) for each in self.compared),
+            scores=tuple(
+                1 - mean(e.losses) for plan, e in self.compared.items() if not plan.pooled
+            ),
+            pooled=self.choice.pooled,
         )
 
     def fit(self, first_epoch: int, seconds: float | None = None) -> Iterator[Row]:
@@ -98,30 +112,34 @@ class FinalNet:
                 epoch = row["epoch"] + 1
                 last = self.choice is not None and row["done"] >= 1
                 phase = "net" if self.choice is not None else "compared"
-                yield row | {"phase": phase, "draws": self._draws, "done": self._done(last)}
+                yield row | {"phase": phase, "draws": self.plan.draws, "done": self._done(last)}
             if self.choice is not None:
                 return
             self._compare()
-
-    @property
-    def _draws(self) -> int:
-        """How many transforms the current net draws per sample."""
-        return len(self.compared) if self.choice is None else self.choice
 
     def _part(self) -> float:
         """Return the part of the work left that the current training is."""
         if self.choice is not None:
             return 1.0
-        left = self.max_draws + 1 - len(self.compared)
+        left = self._most - len(self.compared)
         one = self.config.compared_fraction
         return one / (left * one + 1)
+
+    @property
+    def _most(self) -> int:
+        """How many nets are compared, at most."""
+        return self.max_draws + 1 + self._can_pool
+
+    @property
+    def _can_pool(self) -> bool:
+        return bool(self.flips and self.others)
 
     def _done(self, last: bool) -> float:
         """Return the part of all work of `learn` that is done."""
         if last:
             return 1.0
         one, begin = self.config.compared_fraction, self.config.search_fraction
-        total = (self.max_draws + 1) * one + 1 if self.kept else 1.0
+        total = self._most * one + 1 if self.kept else 1.0
         before = total - 1 if self.choice is not None else one * len(self.compared)
         now = self.training.loop.progress * (1.0 if self.choice is not None else one)
         return begin + (1 - begin) * min(0.999, (before + now) / total)
@@ -129,7 +147,7 @@ class FinalNet:
     def _begin(self) -> DrawnTraining:
         """Prepare the training of the next net."""
         final = self.choice is not None
-        augment = build_augment(self.data, self.kept, self._draws)
+        augment = build_augment(self.data, self.kept, *self.plan)
         copies = 1 if augment is identity else self.config.copies
         net = AugNet(augment, copy.deepcopy(self.trunk), self.data.aggregate, copies=copies)
         steps = (
@@ -139,18 +157,33 @@ class FinalNet:
         return DrawnTraining(self.data, net, self.generator, self.config, steps, rows)
 
     def _compare(self) -> None:
-        """Measure the net that was trained, and choose how many transforms are drawn, if known."""
-        self.compared.append(self._measure(self.net))
+        """Measure the net that was trained, and plan the next one."""
+        self.compared[self.plan] = self._measure(self.net)
         self.steps_before += self.training.steps
-        count = len(self.compared)
-        best = min(range(1, count), key=lambda draws: self.compared[draws].distance, default=0)
-        if count > self.max_draws or (count > 2 and best < count - 1):
-            self.choice = best if self._is_as_good(best) else 0
+        following = self._next()
+        if following is None:
+            best = self._best()
+            self.choice = following = best if self._is_as_good(best) else Plan(0)
+        self.plan = following
         self.training = self._begin()
 
-    def _is_as_good(self, draws: int) -> bool:
+    def _next(self) -> Plan | None:
+        """Return the net to compare next, if any."""
+        count = len(self.compared)
+        best = self._best()
+        if count <= self.max_draws and best.draws == max(0, count - 1) and not best.pooled:
+            return Plan(count)
+        pooled = Plan(best.draws, pooled=True)
+        return pooled if self._can_pool and not self.plan.pooled else None
+
+    def _best(self) -> Plan:
+        """Return the best net so far; plain training only if there is no other."""
+        plans = [plan for plan in self.compared if plan.draws] or [Plan(0)]
+        return min(plans, key=lambda plan: self.compared[plan].distance)
+
+    def _is_as_good(self, best: Plan) -> bool:
         """Whether a net is not worse than the plain one, by its score or by its distance."""
-        plain, other = self.compared[0], self.compared[draws]
+        plain, other = self.compared[Plan(0)], self.compared[best]
         same = self._mean(other.losses) <= self._mean(plain.losses)
         return same or other.distance < plain.distance
 
@@ -173,16 +206,21 @@ class FinalNet:
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes in training, except the generator."""
         return {
-            "compared": [[each.losses, each.plain, each.distance] for each in self.compared],
-            "choice": self.choice,
+            "compared": [
+                [list(plan), each.losses, each.plain, each.distance]
+                for plan, each in self.compared.items()
+            ],
+            "choice": None if self.choice is None else list(self.choice),
+            "plan": list(self.plan),
             "steps": self.steps_before,
             "training": self.training.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where another one with the same arguments was left."""
-        self.compared = [Compared(*each) for each in state["compared"]]
-        self.choice, self.steps_before = state["choice"], state["steps"]
+        self.compared = {Plan(*plan): Compared(*each) for plan, *each in state["compared"]}
+        self.choice = None if state["choice"] is None else Plan(*state["choice"])
+        self.plan, self.steps_before = Plan(*state["plan"]), state["steps"]
         self.training = self._begin()
         self.training.load_state_dict(state["training"])
 

@@ -118,23 +118,28 @@ class DrawnTraining(NetTraining):
         return {"loss": loss.detach()}
 
 
-def build_augment(data: LearnData, kept: Sequence[Invariance], draws: int) -> Augment:
+def build_augment(
+    data: LearnData, kept: Sequence[Invariance], draws: int, pooled: bool = False
+) -> Augment:
     """Build an augmentation that draws some of the kept transforms per sample, at their ranges.
 
     Each of `draws` layers draws one. A transform that undoes itself, such as a flip, has a layer of
-    its own: half of the samples are flipped, whatever else is drawn.
+    its own: half of the samples are flipped, whatever else is drawn. If `pooled`, it is drawn like
+    the others.
     """
     if not kept or not draws:
         return identity
-    alone = [row for row in kept if _undoes_itself(row.transform, data.x[:2])]
-    others = [row for row in kept if row not in alone]
-    layers = [[row] for row in alone] + ([others] * draws if others else [])
+    flips, others = ([], list(kept)) if pooled else split_flips(data, kept)
+    layers = [[row] for row in flips] + ([others] * draws if others else [])
     return AugmentationModule(*map(_drawn_layer, layers)).to(data.x.device, data.x.dtype)
 
 
-def draws_differ(data: LearnData, kept: Sequence[Invariance]) -> bool:
-    """Whether two draws are more than one: flips are not drawn."""
-    return not all(_undoes_itself(row.transform, data.x[:2]) for row in kept)
+def split_flips(
+    data: LearnData, kept: Sequence[Invariance]
+) -> tuple[list[Invariance], list[Invariance]]:
+    """Return the transforms that undo themselves, and the others."""
+    flips = [row for row in kept if _undoes_itself(row.transform, data.x[:2])]
+    return flips, [row for row in kept if row not in flips]
 
 
 def _drawn_layer(rows: Sequence[Invariance]) -> AugmentationLayer:

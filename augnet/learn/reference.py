@@ -67,6 +67,8 @@ class Reference:
         self.errors = evaluator.errors(output, self.held_out)
         self.error = evaluator.mean(self.errors, self.held_out).item()
         self.score = evaluator.score(output, self.held_out)
+        self.control = self.errors
+        """The errors of a control, once one is trained."""
 
     @property
     def tolerance(self) -> float:

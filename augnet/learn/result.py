@@ -40,6 +40,9 @@ class Invariance:
     """The ranges of the two directions of a signed transform, if they differ beyond intervals."""
     curve: tuple[CurvePoint, ...] = field(default=(), repr=False)
     """The error that each strength adds to the network that measured, with `by_class=True`."""
+    response: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    """The response curve: strengths, and the error that each adds on held-out samples. A Bernoulli
+    transform has two: 0 for samples as they are, 1 for transformed ones."""
 
     @property
     def kept(self) -> bool:
@@ -123,6 +126,8 @@ class Gain:
     """By how much the score is above that of one view without augmentation."""
     scores: tuple[float, ...]
     """The scores with 0, 1, 2, ... draws."""
+    pooled: bool = False
+    """Whether flips are drawn like other transforms, instead of for half of all samples."""
 
     def __str__(self) -> str:
         if not self.draws:

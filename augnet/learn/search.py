@@ -7,19 +7,23 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
+from augnet.learn.control import control_errors
 from augnet.learn.decide import NO_TIME
 from augnet.learn.measure_parts import with_parts
 from augnet.learn.parts import parts_from_plain, parts_to_plain
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.training import Row
-from augnet.transforms import Transform
+from augnet.transforms import Signed, Transform
 
 REFERENCE_WORK = 0.15
 """The reference is about this fraction of the work of a search, for the progress."""
+PLAIN = ("status", "strength", "interval", "seeds_agreeing", "cost", "reason", "response")
+"""What is kept of a row in the state."""
 
 
 class Search:
@@ -30,7 +34,8 @@ class Search:
     ) -> None:
         self.reference, self.transforms, self.config = reference, transforms, config
         self.invariances: list[Invariance] = []
-        self.branch_steps = 0
+        self.branch_steps = self.control_steps = 0
+        self.control: Tensor | None = None
 
     @property
     def finished(self) -> bool:
@@ -39,8 +44,8 @@ class Search:
 
     @property
     def steps(self) -> int:
-        """The training steps of the reference and of all branches."""
-        return self.reference.loop.done + self.branch_steps
+        """The training steps of the reference, the control and all branches."""
+        return self.reference.loop.done + self.control_steps + self.branch_steps
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -62,6 +67,7 @@ class Search:
         for row in self.reference.fit(limit):
             done = share * REFERENCE_WORK * loop.progress
             yield {"phase": "reference", **row, "done": done, "transforms": []}
+        self._train_control(seconds)
         left = self.transforms[len(self.invariances) :]
         for found, steps in self._measure(left, end):
             self.invariances.append(found)
@@ -81,6 +87,16 @@ class Search:
                 ],
             }
 
+    def _train_control(self, seconds: float | None) -> None:
+        """Train a control, if a transform will be compared with it, or use the one there is."""
+        reference, config = self.reference, self.config
+        signed = any(isinstance(each, Signed) for each in self.transforms)
+        if self.control is None and signed and not reference.doubt and not self.finished:
+            limit = None if seconds is None else config.control_fraction * seconds
+            self.control, self.control_steps = control_errors(reference, config, limit)
+        if self.control is not None:
+            reference.control = self.control
+
     def _measure(
         self, transforms: Sequence[Transform], end: float | None
     ) -> Iterator[tuple[Invariance, int]]:
@@ -99,13 +115,16 @@ class Search:
             "reference": self.reference.state_dict(),
             "invariances": to_plain(self.invariances),
             "branch_steps": self.branch_steps,
+            "control": self.control,
+            "control_steps": self.control_steps,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where another search with the same arguments was left."""
         self.reference.load_state_dict(state["reference"])
         self.invariances = from_plain(state["invariances"], self.transforms)
-        self.branch_steps = state["branch_steps"]
+        self.branch_steps, self.control_steps = state["branch_steps"], state["control_steps"]
+        self.control = state["control"]
 
 
 def measure(
@@ -162,12 +181,7 @@ def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
     """Return rows as plain values, in the order of the transforms."""
     return [
         (
-            row.status,
-            row.strength,
-            row.interval,
-            row.seeds_agreeing,
-            row.cost,
-            row.reason,
+            *(getattr(row, name) for name in PLAIN),
             *parts_to_plain(row.by_class, row.by_direction, row.curve),
         )
         for row in rows
@@ -180,10 +194,9 @@ def from_plain(
     """Build rows from plain values; there may be fewer than transforms."""
     return [
         Invariance(
-            transform, status, strength, interval,
-            seeds_agreeing=agreeing, cost=cost, reason=reason, **parts_from_plain(*parts),
+            transform,
+            **dict(zip(PLAIN, values, strict=False)),
+            **parts_from_plain(*values[len(PLAIN) :]),
         )
-        for transform, (status, strength, interval, agreeing, cost, reason, *parts) in zip(
-            transforms, rows, strict=False
-        )
-    ]  # fmt: skip
+        for transform, values in zip(transforms, rows, strict=False)
+    ]

@@ -103,6 +103,8 @@ class InvarianceRecord(StrictModel):
     """The ranges of the two directions, if they differ."""
     curve: Annotated[tuple[PointRecord, ...], Field(max_length=MAX_ROWS)] = ()
     """The error that each strength adds."""
+    response: Annotated[tuple[tuple[Finite, Finite], ...], Field(max_length=MAX_ROWS)] = ()
+    """The response curve: strengths, and the error that each adds on held-out samples."""
 
     @classmethod
     def of(cls, row: Invariance) -> "InvarianceRecord":
@@ -119,6 +121,7 @@ class InvarianceRecord(StrictModel):
             by_class=tuple(PartRecord(**asdict(part)) for part in row.by_class),
             by_direction=tuple(PartRecord(**asdict(part)) for part in row.by_direction),
             curve=tuple(PointRecord(**asdict(point)) for point in row.curve),
+            response=row.response,
         )
 
     def build(self) -> Invariance:
@@ -151,6 +154,7 @@ class GainRecord(StrictModel):
     interval: tuple[Finite, Finite]
     averaging: Finite
     scores: tuple[Finite, ...]
+    pooled: bool = False
 
 
 class Measurement(StrictModel):

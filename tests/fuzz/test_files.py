@@ -2,10 +2,18 @@
 
 A file is damaged by flipped bits, by lost, repeated and foreign parts. The seeds are fixed. The
 default tests take EXAMPLES of each kind, those under `slow` take MANY.
+
+Each file may take SECONDS of processor time. That does not depend on what else the machine does, as
+the time on a clock would. A file that waits for something, and computes nothing, ends at the limit
+of the whole test.
 """
 
 import io
-from collections.abc import Callable
+import itertools
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +37,7 @@ from augnet.training import DirectoryError, ResumableDirectory
 from augnet.transforms import SignFlip, build_transforms
 from augnet.trunks.small import default_trunk
 
-EXAMPLES, MANY = 150, 5000
+EXAMPLES, MANY, SECONDS = 150, 5000, 10.0
 STRANGE = [b"\x00", b"\xff" * 8, b"nan", b"-1", b"9" * 30, b"[" * 2000, b'"', b"\x1b[31m", b"\r\n"]
 
 
@@ -68,12 +76,41 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
     return bytes(data)
 
 
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Fail after so many seconds of processor time, also if what runs would never end."""
+
+    def stop(*_: object) -> None:
+        pytest.fail(f"more than {seconds} s of processor time")  # no reader catches it
+
+    began, before = time.process_time(), signal.SIG_DFL
+    timer = getattr(signal, "ITIMER_PROF", None)  # Windows has none
+    if timer is not None:
+        before = signal.signal(signal.SIGPROF, stop)
+        signal.setitimer(timer, seconds)
+    try:
+        yield
+    finally:
+        if timer is not None:
+            signal.setitimer(timer, 0)
+            signal.signal(signal.SIGPROF, before)
+    if time.process_time() - began > seconds:
+        stop()
+
+
+@pytest.mark.skipif(not hasattr(signal, "ITIMER_PROF"), reason="Windows has no such timer")
+def test_what_does_not_end_is_stopped():
+    with pytest.raises(pytest.fail.Exception, match=r"more than 0\.05 s"), limited(0.05):
+        all(itertools.repeat(True))
+
+
 def used_or_refused(kind: Kind, folder: Path, content: bytes) -> bool:
     """Use a file; return whether that worked, and fail unless it was or was refused in one line."""
     path = folder / kind.name
     path.write_bytes(content)
     try:
-        kind.use(path)
+        with limited(SECONDS):
+            kind.use(path)
     except kind.refusals as error:
         message = one_line(error)
         assert message.isprintable()

@@ -68,6 +68,14 @@ def test_a_range_that_adds_errors_from_the_start_is_not_invariant():
     assert row.interval[1] < 0.1
 
 
+@pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.08])
+def test_what_may_be_added_is_no_range(tolerance):
+    """Places fill both classes: the error rises with the shift from 0 on, whatever is allowed."""
+    assert ranged(shifted(tolerance=tolerance, spread=0.5), 0.3).status == "not_invariant"
+    gap = ranged(shifted(tolerance=tolerance, spread=0.2), 0.3)
+    assert (gap.status, 0.27 < gap.strength < 0.42) == ("bounded", True)
+
+
 def test_a_range_that_still_moves_is_unclear():
     row = ranged(shifted(), 0.45, moves=True)
     assert (row.status, row.strength, row.reason) == ("unclear", 0.0, MOVES)

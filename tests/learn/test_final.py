@@ -7,7 +7,7 @@ from torch import nn
 
 from augnet import AugNet, identity
 from augnet.learn import Gain, LearnConfig, learn
-from augnet.learn.final import Compared, FinalNet
+from augnet.learn.final import Compared, FinalNet, Plan
 from augnet.learn.inputs import prepare_data
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
@@ -46,16 +46,32 @@ def compared(distance, wrong=0):
     ],
 )
 def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, wrong, choice):
-    some = final()
+    some = final(kept("gaussian_noise", "amplitude_scale"))
     measured = iter(zip(distances, wrong, strict=True))
     monkeypatch.setattr(some, "_measure", lambda net: compared(*next(measured)))
     rows = list(some.fit(1))
-    assert some.choice == choice
+    assert some.choice == Plan(choice)
     assert not list(measured)  # three draws are only tried if two are better than one
     assert next(row["draws"] for row in rows if row["phase"] == "net") == choice
     assert (some.net.augment is identity) == (choice == 0)
     assert some.net.copies == (2 if choice else 1)
     assert len(some.gain.scores) == len(distances)
+
+
+@pytest.mark.parametrize(
+    ("last", "choice", "layers"),
+    [(0.15, Plan(1, pooled=True), 1), (0.25, Plan(1), 2)],
+)
+def test_flips_are_drawn_like_the_others_if_that_is_better(monkeypatch, last, choice, layers):
+    some = final()
+    measured = iter([0.3, 0.2, 0.25, last])
+    monkeypatch.setattr(some, "_measure", lambda net: compared(next(measured)))
+    list(some.fit(1))
+    assert not list(measured)
+    assert some.choice == choice
+    assert some.gain.pooled == choice.pooled
+    assert len(some.gain.scores) == 3
+    assert len(some.net.augment) == layers
 
 
 def test_compared_nets_see_fitted_samples_only_and_the_last_one_all(monkeypatch):
@@ -86,15 +102,16 @@ def test_all_nets_start_from_the_same_weights():
 
 def test_the_gain_is_that_of_the_same_steps_without_augmentation():
     some = final()
-    some.compared = [compared(0.3, wrong=20), compared(0.2, wrong=10), compared(0.25, wrong=12)]
-    some.choice = 1
+    measured = [compared(0.3, wrong=20), compared(0.2, wrong=10), compared(0.25, wrong=12)]
+    some.compared = {Plan(draws): each for draws, each in enumerate(measured)}
+    some.choice = Plan(1)
     gain = some.gain
     assert (gain.draws, len(gain.scores)) == (1, 3)
     assert gain.difference == pytest.approx(gain.score - gain.plain_score)
     assert 0.05 < gain.difference < 0.2
     assert gain.interval[0] < gain.difference < gain.interval[1]
     assert gain.interval[0] > 0
-    some.choice = 0
+    some.choice = Plan(0)
     assert (some.gain.difference, some.gain.interval) == (0, (0, 0))
 
 

@@ -204,7 +204,7 @@ def test_a_time_holds_for_all_parts_of_what_is_left_and_resumed(monkeypatch, aft
 def test_a_joined_row_without_time_is_a_warning(monkeypatch):
     Clock(monkeypatch)
     config = LearnConfig(reference_steps=60, branch_steps=2.0)
-    learner = Learner(*levels(), SPECS, config=config, budget=400.0, seeds=2)
+    learner = Learner(*levels(), SPECS, config=config, budget=600.0, seeds=2)
     list(learner)
     late = [row.transform.name for row in learner.result.invariances if row.reason == NO_TIME]
     assert late

@@ -7,7 +7,7 @@ from learn_tasks import generator, kept, levels
 from augnet import identity
 from augnet.learn import Learner
 from augnet.learn.inputs import prepare_data
-from augnet.learn.net import build_augment, draws_differ
+from augnet.learn.net import build_augment, split_flips
 
 
 def images():
@@ -44,9 +44,15 @@ def test_no_draws_or_nothing_kept_is_the_identity():
 
 
 def test_flips_alone_do_not_need_a_second_draw():
-    assert not draws_differ(images(), kept("horizontal_flip", "vertical_flip"))
-    assert draws_differ(images(), kept("horizontal_flip", "rotate"))
+    flips, others = split_flips(images(), kept("horizontal_flip", "rotate"))
+    assert [row.transform.name for row in flips] == ["horizontal_flip"]
+    assert [row.transform.name for row in others] == ["rotate"]
     assert len(build_augment(images(), kept("horizontal_flip", "vertical_flip"), 1)) == 2
+
+
+def test_pooled_flips_are_drawn_like_the_others():
+    rows = kept("rotate", "horizontal_flip")
+    assert names(build_augment(images(), rows, 2, True)) == 2 * [["rotate", "horizontal_flip"]]
 
 
 @pytest.mark.parametrize("layers", [None, [["sign_flip"]]])

@@ -130,7 +130,7 @@ SCALES = [{"name": "amplitude_scale", "limit": limit} for limit in (8.0, 9.0, 10
 
 @pytest.mark.parametrize(
     ("seconds", "evaluation", "all_measured"),
-    [(250.0, 0.0, False), (900.0, 0.0, True), (300.0, 0.05, False)],
+    [(320.0, 0.0, False), (900.0, 0.0, True), (400.0, 0.05, False)],
 )
 def test_what_no_time_is_left_for_is_unclear_and_named(
     monkeypatch, seconds, evaluation, all_measured

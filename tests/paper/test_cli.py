@@ -84,8 +84,18 @@ def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
         (["sinusoids", "--set", "regularizer.weight=[[1, 0.5]]"], "that start at 0"),
         (
             ["sinusoids", "--variant", "one-layer", "--set", "augment.name=none"],
-            "data_space_norm reads AugmentationLayer; identity has none: use no regularizer",
+            "tuner.select=one needs augment.name=layers; got none (tuner.select=none)",
         ),
+        (
+            ["sinusoids", "--protocol", "paper", "--set", "augment.name=none"],
+            "weighted_norm reads AugmentationLayer; identity has none: use no regularizer",
+        ),
+        (["sinusoids", "--set", "net.train_copies=4"], "needs the loss of each view; got"),
+        (
+            ["sinusoids", "--set", "regularizer.name=weighted_norm"],
+            "leaves nothing to a regularizer; got regularizer.name=weighted_norm",
+        ),
+        (["sinusoids", "--set", "data.phase=mine"], "phase knows paper, authors; got 'mine'"),
         (["sinusoids", "--sweep", "train.lr"], "--sweep takes key=a,b,c"),
         (["sinusoids", "--sweep", "train.lrr=1,2"], "did you mean 'lr'?"),
         (["sinusoids", "--devices", "512"], "--devices 512: this machine has"),

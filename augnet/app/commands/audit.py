@@ -10,7 +10,7 @@ from rich.text import Text
 
 from augnet.app.audit_settings import OPTIONS, AuditSettings
 from augnet.app.commands.learn import Data, follow, parameter
-from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, stderr
+from augnet.app.commands.screen import USER_ERRORS, console, output, report_errors, stderr
 from augnet.app.settings import ARGUMENTS, Settings, parse_names
 from augnet.data import ReadOptions
 from augnet.text import printable
@@ -67,8 +67,8 @@ def audit(model: ModelName, data: Data, **options: Any) -> None:
             values = job.values()
         show(values)
         if options["to"]:
-            say(f"The test file is {printable(options['out'] / TEST)}")
-        say(f"The page is {printable(options['out'] / 'index.html')}")
+            output(f"The test file is {printable(options['out'] / TEST)}")
+        output(f"The page is {printable(options['out'] / 'index.html')}")
     if any(row["finding"] in fail_on for row in values["transforms"]):
         raise typer.Exit(1)
 
@@ -113,7 +113,7 @@ def show(values: dict[str, Any]) -> None:
     from augnet.app import audit_wording as wording
 
     for warning in values["warnings"]:
-        say(Text.assemble(("warning: ", "bold yellow"), printable(warning)))
+        output(Text.assemble(("warning: ", "bold yellow"), printable(warning)))
     table = Table("transform", "finding", "labels allow", "model holds to", "cost")
     table.columns[0].no_wrap = True
     for row in values["transforms"]:
@@ -121,8 +121,8 @@ def show(values: dict[str, Any]) -> None:
         cells = wording.labels(row), wording.model(row), wording.cost(row, values["classes"])
         table.add_row(row["name"], finding, *cells)
     console.print(table)
-    say(wording.headline(values))
-    say(f"{printable(values['model'])}: {wording.score(values)} on {values['samples']} samples")
+    output(wording.headline(values))
+    output(f"{printable(values['model'])}: {wording.score(values)} on {values['samples']} samples")
 
 
 def _option(name: str) -> Parameter:

@@ -12,8 +12,9 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import get_num_threads
 
-from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
+from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, show, stderr
 from augnet.app.settings import ARGUMENTS, FIELDS, Argument, Settings, default
+from augnet.learn.progress import Reporter, describe
 from augnet.text import printable
 from augnet.training import Row
 
@@ -21,7 +22,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         help="A folder of images with one sub-folder per class, a .csv or .parquet table of paths "
-        "and labels, .npz, .npy or .safetensors with x and y, or EDF/FIF recordings."
+        "and labels, .npz, .npy or .safetensors with x and y, or EDF/FIF recordings. "
+        "Or digits, which come with augnet."
     ),
 ]
 Out = Annotated[Path, typer.Option(help="The directory of the model, the page and other results.")]
@@ -43,7 +45,7 @@ def learn(data: Data, out: Out, **options: Any) -> None:
         with job.open():
             if not job.finished:
                 for line in split.train.log:
-                    stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+                    say(line)
                 _show_threads(job.learner)
                 follow(job, job.learner.history if job.learner else [])
                 job.finish()
@@ -80,42 +82,32 @@ learn.__signature__ = Signature([  # type: ignore[attr-defined]
 def follow(job: Any, history: Sequence[Row], part: str = "epoch") -> None:
     """Show the progress; save and stop at the first Ctrl-C, stop at once at the second.
 
-    Where stderr is no terminal, print a line for each tenth.
+    Where stderr is no terminal, this is a line about every ten seconds instead of a bar.
     """
     if history:
         stderr.print(f"Resuming at {history[-1]['done']:.0%}.")
     percent = TextColumn("{task.percentage:3.0f} %")
     columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeRemainingColumn())
-    with (
-        Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress,
-        _first_ctrl_c(part) as interrupted,
-    ):
+    bars = Progress(*columns, console=stderr, disable=not stderr.is_terminal)
+    lines = Reporter(lambda line: None if stderr.is_terminal else _print_line(line))
+    with bars as progress, lines, _first_ctrl_c(part) as interrupted:
         bar = progress.add_task("reading", total=1.0)
-        rows, reported = iter(job), 0.0
+        rows = iter(job)
         for row in rows:
-            text = describe(row)
-            progress.update(bar, completed=row["done"], description=text)
-            if not stderr.is_terminal and row["done"] >= reported + 0.1:
-                reported = row["done"]
-                stderr.print(f"{reported:4.0%} {text}", highlight=False)
+            progress.update(bar, completed=row["done"], description=describe(row))
+            lines.update(row, describe(row))
             if interrupted():
                 rows.close()
                 progress.stop()
-                stderr.print(
+                say(
                     f"Interrupted at {row['done']:.0%}. The state is saved in "
-                    f"{printable(job.directory.path)}; the same command resumes it.",
-                    markup=False,
-                    soft_wrap=True,
+                    f"{job.directory.path}; the same command resumes it."
                 )
                 raise typer.Exit(130)
 
 
-def describe(row: Row) -> str:
-    """Write what a row of progress is about."""
-    if "loss" not in row:
-        return f"{row['phase']}: {row['transform']}"
-    seed = f", seed {row['seed']}" if "seed" in row else ""
-    return f"{row['phase']}{seed}, loss {row['loss']:.3f}"
+def _print_line(line: str) -> None:
+    stderr.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
