@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Generator, Tensor
 
-from augnet.audit.compare import Comparison
+from augnet.audit.compare import Comparison, labels_curve
 from augnet.audit.load import load_model
 from augnet.audit.model_input import ModelInput
 from augnet.audit.parts import by_class, by_direction
@@ -192,7 +192,7 @@ class Auditor:
 
     def _audited(self, labels: Invariance, response: Response, comparison: Comparison) -> Audited:
         transform, config = labels.transform, self.config
-        found = comparison.compare(labels, response, labels.reason, labels.curve)
+        found = comparison.compare(labels, response, labels.reason, labels_curve(labels))
         strength, interval = found.held.strengths(transform)
         return Audited(
             labels,

@@ -13,7 +13,7 @@ from augnet.learn.evaluate import Evaluator
 from augnet.learn.held import Held, find_held
 from augnet.learn.inputs import LearnData
 from augnet.learn.parts import CurvePoint, PartRange
-from augnet.learn.response import CLOSE, Response, to_fraction
+from augnet.learn.response import CLOSE, Response, directions, to_fraction
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli
 
@@ -161,6 +161,28 @@ class Comparison:
         start, end = places[index - 1], places[index]
         share = min(1.0, (fraction - start) / (end - start))
         return values[index - 1] + share * (values[index] - values[index - 1])
+
+
+def labels_curve(row: Invariance) -> tuple[CurvePoint, ...]:
+    """Return the curve of labels; of a row without one, its response in both directions alike."""
+    if row.curve:
+        return row.curve
+    transform = row.transform
+    points = [
+        CurvePoint(
+            float(transform.strength(direction * fraction)),
+            direction * fraction,
+            added,
+            (added, added),
+            0.0,
+        )
+        for direction in directions(transform)
+        for fraction, added in (
+            (to_fraction(transform, strength), added) for strength, added in row.response
+        )
+        if fraction or direction > 0
+    ]
+    return tuple(sorted(points, key=lambda point: point.fraction))
 
 
 def _varies(rest: Tensor, data: LearnData) -> bool:
