@@ -10,7 +10,6 @@ seeds that are in the file already are not run again, unless they ran at another
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -264,20 +263,21 @@ def main() -> None:
     """Run all tasks with all seeds, and write each result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--tasks", default="", help="words of their names, separated by commas")
     parser.add_argument("--passes", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     torch.set_num_threads(1)
     done = json.loads(given.out.read_text()) if given.out.exists() else {"runs": []}
+    done["command"] = "python benchmarks/audit.py"
     if given.passes:
         done["passes"] = passes()
         print(done["passes"])
-    done["command"] = f"python benchmarks/audit.py {' '.join(sys.argv[1:])}".strip()
     known = {(run["task"], run["seed"]) for run in done["runs"] if run["commit"] == commit()}
     done["runs"] = [run for run in done["runs"] if (run["task"], run["seed"]) in known]
     words = [word for word in given.tasks.split(",") if word]
-    for seed in range(0 if given.passes else given.seeds):
+    for seed in range(given.first, given.first + (0 if given.passes else given.seeds)):
         for name in TASKS:
             if (name, seed) in known or (words and not any(word in name for word in words)):
                 continue

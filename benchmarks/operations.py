@@ -19,7 +19,6 @@ import torch
 from torch import Generator, Tensor
 
 from augnet import audit, transform_from
-from augnet.paper.run import commit
 from augnet.transforms import Transform, from_operation
 
 ROOT = Path(__file__).parents[1]
@@ -125,7 +124,8 @@ def torchvision_operations() -> dict[str, Callable[[], Transform]]:
             lambda s: v2.RandomPerspective(s, p=1.0), limit=0.5, unit="of the size", random=True
         ),
         "v2.ElasticTransform": lambda: from_operation(
-            lambda s: v2.ElasticTransform(alpha=s), limit=50.0, unit="pixels", random=True
+            lambda s: v2.ElasticTransform(alpha=s, sigma=2.0), limit=50.0, unit="pixels",
+            random=True,
         ),
     }  # fmt: skip
 
@@ -169,6 +169,8 @@ def run(make: Callable[[], Transform]) -> dict[str, Any]:
 
 def main() -> None:
     """Run all operations of the libraries that are there."""
+    from augnet.paper.run import commit  # which needs more packages than the operations
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--libraries", default=",".join(LIBRARIES))
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -8,6 +8,7 @@ from augnet.app.figures import UNCHANGED, draw_images, draw_traces
 from augnet.app.style import SOFT, canvas, color, legend, tidy
 from augnet.app.wording import with_unit
 from augnet.audit import Audited
+from augnet.audit.compare import labels_curve
 from augnet.data import InputSpec
 from augnet.learn.response import to_fraction
 from augnet.transforms import Bernoulli, Signed
@@ -43,8 +44,9 @@ def _lines(axis: Axes, row: Audited) -> None:
     axis.plot(places, scaled, "o-", ms=3, lw=1.6, color=color(0), label="model: error added")
     changed = [100 * point.changed for point in row.curve]
     axis.plot(places, changed, lw=1.0, color=SOFT, label="model: predictions changed")
-    if labels.curve:
-        points = [(point.fraction, 100 * point.added) for point in labels.curve]
+    known = labels_curve(labels)
+    if known:
+        points = [(point.fraction, 100 * point.added) for point in known]
         axis.plot(*zip(*points, strict=True), "--", lw=1.6, color=color(1), label="labels")
     span = (-1.0, -0.5, 0.0, 0.5, 1.0) if isinstance(transform, Signed) else (0.0, 0.5, 1.0)
     axis.set_xticks(span, [f"{float(transform.strength(each)):.3g}" for each in span])

@@ -11,6 +11,7 @@ Nothing is trained for the side of the model.
     predictor     its outputs, checked
     auditor       all of it, transform by transform, resumable
     compare       the finding for a transform, a class, or a direction
+    parts         the same for classes and directions
     worst         samples that show it
     result        what is returned
     read          held-out samples from files
@@ -18,6 +19,7 @@ Nothing is trained for the side of the model.
     pytest_file   a test that fails if a later model is less invariant
 """
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -100,14 +102,20 @@ def audit(
         config=config,
         **options,
     )
-    report = progress if callable(progress) else _report if progress else None
+    report = progress if callable(progress) else _reporter(progress)
     for row in auditor:
-        if report is not None:
-            report(row)
+        report(row)
     return auditor.result
 
 
-def _report(row: Row) -> None:
-    import sys
+def _reporter(progress: bool) -> Callable[[Row], object]:
+    """Return a function that writes a line for each twentieth, or does nothing."""
+    reported = 0.0
 
-    sys.stderr.write(f"{row['done']:4.0%} {row['phase']}: {row['transform']}\n")
+    def report(row: Row) -> None:
+        nonlocal reported
+        if row["done"] >= reported + 0.05 or row["done"] >= 1:
+            reported = row["done"]
+            sys.stderr.write(f"{reported:4.0%} {row['phase']}: {row['transform']}\n")
+
+    return report if progress else lambda row: None

@@ -7,25 +7,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Generator, Tensor
 
-from augnet.audit.compare import Comparison
+from augnet.audit.compare import Comparison, labels_curve
 from augnet.audit.load import load_model
 from augnet.audit.model_input import ModelInput
+from augnet.audit.parts import by_class, by_direction
 from augnet.audit.predictor import Predictor
-from augnet.audit.result import ORDER, Audited, AuditedPart, AuditResult
+from augnet.audit.result import ORDER, Audited, AuditResult
 from augnet.audit.worst import find_worst
 from augnet.learn.config import LearnConfig, configure, with_options
 from augnet.learn.evaluate import Evaluator
+from augnet.learn.held import curve
 from augnet.learn.inputs import LearnData, prepare_data, prepare_transforms
 from augnet.learn.learner import Learner
-from augnet.learn.parts import PartRange
-from augnet.learn.response import (
-    MIN_PART,
-    Response,
-    curve,
-    find_held,
-    fractions_of,
-    measure_response,
-)
+from augnet.learn.response import Response, fractions_of, measure_response
 from augnet.learn.result import Invariance, InvarianceResult, name_classes
 from augnet.training import Row, choose_threads, use_threads
 from augnet.transforms import Transform, TransformSpec
@@ -35,7 +29,6 @@ if TYPE_CHECKING:
 
 LABELS = 0.7
 """The fraction of the progress that labels are, if they are learned."""
-SIGNS = ("−", "+")
 
 
 @with_options
@@ -169,7 +162,7 @@ class Auditor:
         return self._result
 
     def _build(self) -> AuditResult:
-        comparison = self._comparison()
+        comparison = Comparison.of(self.evaluator, self.config, self.rest, self.rows)
         rows = [
             self._audited(labels, response, comparison)
             for labels, response in zip(self.learned, self.responses, strict=True)
@@ -197,25 +190,9 @@ class Auditor:
         number = int(value.argmax() if scores else value)
         return self.classes[number] if number < len(self.classes) else f"class {number}"
 
-    def _comparison(self) -> Comparison:
-        evaluator, config = self.evaluator, self.config
-        errors = evaluator.errors(self.rest, self.rows)
-        error = evaluator.mean(errors, self.rows).item()
-        better = evaluator.chance - error
-        noise = config.min_deviations * evaluator.deviation(errors, self.rows)
-        factor = 1.0 if self.data.classes else config.value_factor
-        return Comparison(
-            evaluator,
-            config,
-            max(factor * config.tolerance, config.relative_tolerance * error),
-            better,
-            better >= max(noise, config.min_better),
-            _varies(self.rest, self.data),
-        )
-
     def _audited(self, labels: Invariance, response: Response, comparison: Comparison) -> Audited:
         transform, config = labels.transform, self.config
-        found = comparison.compare(labels, response, labels.reason, labels.curve)
+        found = comparison.compare(labels, response, labels.reason, labels_curve(labels))
         strength, interval = found.held.strengths(transform)
         return Audited(
             labels,
@@ -226,53 +203,9 @@ class Auditor:
             found.reason,
             curve(response, self.evaluator, config),
             find_worst(self, labels, response, found.finding),
-            self._by_class(labels, response, comparison) if config.by_class else (),
-            self._by_direction(labels, response, comparison),
+            by_class(comparison, labels, response, self.classes) if config.by_class else (),
+            by_direction(comparison, labels, response),
         )
-
-    def _by_class(
-        self, labels: Invariance, response: Response, comparison: Comparison
-    ) -> tuple[AuditedPart, ...]:
-        """Compare each class; without ranges of classes, with the range of all."""
-        if not self.data.classes:
-            return ()
-        known = {part.name: part for part in labels.by_class}
-        parts = []
-        for number, name in enumerate(self.classes):
-            some = response.of((self.data.y == number).nonzero()[:, 0])
-            if len(some.rows):
-                parts.append(self._part(name, known.get(name), labels, some, comparison))
-        return tuple(parts)
-
-    def _by_direction(
-        self, labels: Invariance, response: Response, comparison: Comparison
-    ) -> tuple[AuditedPart, ...]:
-        """Compare each direction, if the model or the labels differ between them."""
-        if len(response.added) < 2:
-            return ()
-        ends = [response.towards(number) for number in range(2)]
-        held = [find_held(each, self.evaluator, comparison.tolerance, self.config) for each in ends]
-        apart = held[0].high <= held[1].low or held[1].high <= held[0].low
-        if not apart and not labels.by_direction:
-            return ()
-        known = dict(zip(SIGNS, labels.by_direction, strict=False))
-        return tuple(
-            self._part(name, known.get(name), labels, each, comparison)
-            for name, each in zip(SIGNS, ends, strict=True)
-        )
-
-    def _part(
-        self,
-        name: str,
-        part: PartRange | None,
-        labels: Invariance,
-        response: Response,
-        comparison: Comparison,
-    ) -> AuditedPart:
-        found = comparison.compare(part or labels, response, labels.reason)
-        finding = "unclear" if len(response.rows) < MIN_PART else found.finding
-        strength, interval = found.held.strengths(labels.transform)
-        return AuditedPart(name, finding, part, strength, interval, found.cost, len(response.rows))
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes, as tensors and plain values."""
@@ -311,10 +244,3 @@ def read_invariances(learned: Any) -> list[Invariance]:
     from augnet.model import read_header
 
     return [record.build() for record in read_header(Path(learned)).invariances]
-
-
-def _varies(rest: Tensor, data: LearnData) -> bool:
-    """Whether predictions differ between samples: one for all is blind to everything."""
-    if not data.classes:
-        return bool((rest.std(0) > 0.05 * data.scale).any())
-    return int(rest.argmax(1).bincount().max()) < 0.95 * len(rest)

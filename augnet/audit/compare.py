@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import torch
+from torch import Tensor
 
 from augnet.learn.config import LearnConfig
 from augnet.learn.decide import TOO_FEW, WIDE, isotonic
 from augnet.learn.evaluate import Evaluator
+from augnet.learn.held import Held, find_held
+from augnet.learn.inputs import LearnData
 from augnet.learn.parts import CurvePoint, PartRange
-from augnet.learn.response import CLOSE, Held, Response, find_held, to_fraction
+from augnet.learn.response import CLOSE, Response, directions, to_fraction
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli
 
@@ -47,6 +50,29 @@ class Comparison:
     varies: bool
     """Whether predictions differ between samples."""
 
+    @classmethod
+    def of(
+        cls, evaluator: Evaluator, config: LearnConfig, rest: Tensor, rows: Tensor
+    ) -> "Comparison":
+        """Compare with the outputs of a model without any transform."""
+        errors = evaluator.errors(rest, rows)
+        error = evaluator.mean(errors, rows).item()
+        better = evaluator.chance - error
+        noise = config.min_deviations * evaluator.deviation(errors, rows)
+        factor = 1.0 if evaluator.data.classes else config.value_factor
+        return cls(
+            evaluator,
+            config,
+            max(factor * config.tolerance, config.relative_tolerance * error),
+            better,
+            better >= max(noise, config.min_better),
+            _varies(rest, evaluator.data),
+        )
+
+    def held(self, response: Response) -> Held:
+        """Return how far the model holds."""
+        return find_held(response, self.evaluator, self.tolerance, self.config)
+
     def compare(
         self,
         labels: Invariance | PartRange,
@@ -58,7 +84,7 @@ class Comparison:
 
         `points` is the curve of the labels, and `reason` why they are unclear.
         """
-        held = find_held(response, self.evaluator, self.tolerance, self.config)
+        held = self.held(response)
         if labels.status == "unclear":
             return Compared("unclear", held, 0.0, f"labels: {reason or TOO_FEW}")
         transform = response.transform
@@ -135,3 +161,32 @@ class Comparison:
         start, end = places[index - 1], places[index]
         share = min(1.0, (fraction - start) / (end - start))
         return values[index - 1] + share * (values[index] - values[index - 1])
+
+
+def labels_curve(row: Invariance) -> tuple[CurvePoint, ...]:
+    """Return the curve of labels; of a row without one, its response in both directions alike."""
+    if row.curve:
+        return row.curve
+    transform = row.transform
+    points = [
+        CurvePoint(
+            float(transform.strength(direction * fraction)),
+            direction * fraction,
+            added,
+            (added, added),
+            0.0,
+        )
+        for direction in directions(transform)
+        for fraction, added in (
+            (to_fraction(transform, strength), added) for strength, added in row.response
+        )
+        if fraction or direction > 0
+    ]
+    return tuple(sorted(points, key=lambda point: point.fraction))
+
+
+def _varies(rest: Tensor, data: LearnData) -> bool:
+    """Whether predictions differ between samples: one for all is blind to everything."""
+    if not data.classes:
+        return bool((rest.std(0) > 0.05 * data.scale).any())
+    return int(rest.argmax(1).bincount().max()) < 0.95 * len(rest)

@@ -18,8 +18,9 @@ from augnet.audit.predictor import Predictor
 from augnet.layers import RangeTuner
 from augnet.learn.config import DEFAULTS
 from augnet.learn.evaluate import Evaluator
+from augnet.learn.held import find_held
 from augnet.learn.inputs import prepare_data, prepare_transforms
-from augnet.learn.response import FRACTIONS, find_held, measure_response
+from augnet.learn.response import FRACTIONS, measure_response
 from augnet.transforms import Bernoulli, TransformSpec
 
 Writer: TypeAlias = Callable[[Mapping[str, float], int], object]

@@ -7,16 +7,10 @@ from torch import nn
 
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
+from augnet.learn.held import curve, find_held, part_range
 from augnet.learn.parted import PartedBranch
 from augnet.learn.parts import PartRange
-from augnet.learn.response import (
-    Response,
-    curve,
-    find_held,
-    fractions_of,
-    measure_response,
-    part_range,
-)
+from augnet.learn.response import Response, fractions_of, measure_response
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli
 
@@ -34,14 +28,15 @@ def with_parts(
     which each has its own range; it is trained until the time of day `end`.
     """
     reference = branch.reference
+    by_class = config.by_class and bool(reference.data.classes)
     if reference.doubt:
-        return found
+        return replace(found, by_class=_unknown(branch)) if by_class else found
     network = branch.average.network if branch.loop.done else reference.network
     steps = fractions_of(found)
     response = _measured(branch, network, steps)
     found = replace(found, curve=curve(response, reference.evaluator, config))
     found = replace(found, by_direction=_by_direction(branch, response, config, end))
-    if config.by_class and reference.data.classes:
+    if by_class:
         found = replace(found, by_class=_by_class(branch, response, config, end))
     return found
 
@@ -101,18 +96,13 @@ def _by_class(
 ) -> tuple[PartRange, ...]:
     """Return the range of each class; of a Bernoulli transform, by the network of its branch."""
     reference, data = branch.reference, branch.data
-    names = data.class_names or tuple(map(str, range(data.classes)))
-    labels = data.y[reference.held_out]
+    names, labels = _names(branch), data.y[reference.held_out]
     starts = [0.0] * data.classes
     if not isinstance(branch.transform, Bernoulli):
         parted = PartedBranch(reference, branch.transform, config, False)
         network = parted.train(_left(end))
         if network is None:
-            counts = labels.bincount(minlength=data.classes).tolist()
-            return tuple(
-                PartRange(name, "unclear", 0.0, (0.0, 0.0), count)
-                for name, count in zip(names, counts, strict=True)
-            )
+            return _unknown(branch)
         response = _measured(branch, network, response.fractions)
         starts = [CHECKED * parted.range_of(number) for number in range(data.classes)]
     return tuple(
@@ -124,6 +114,19 @@ def _by_class(
             name,
         )
         for number, name in enumerate(names)
+    )
+
+
+def _names(branch: Branch) -> tuple[str, ...]:
+    return branch.data.class_names or tuple(map(str, range(branch.data.classes)))
+
+
+def _unknown(branch: Branch) -> tuple[PartRange, ...]:
+    """Return that nothing is known about any class."""
+    counts = branch.data.y[branch.reference.held_out].bincount(minlength=branch.data.classes)
+    return tuple(
+        PartRange(name, "unclear", 0.0, (0.0, 0.0), count)
+        for name, count in zip(_names(branch), counts.tolist(), strict=True)
     )
 
 

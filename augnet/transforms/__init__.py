@@ -10,7 +10,7 @@
     time        signals in time: reverse, shift, speed, mask, noise, sign, amplitude
     frequency   signals by their spectra
     sensors     channels of a recording; scalp has their positions
-    function    any function, and operations of other libraries
+    function    transforms that call a function; from_function makes them
 
 >>> from augnet.transforms import build_transforms
 >>> build_transforms(["shear_x", {"name": "rotate", "limit": 180}])[1].describe(0.25)
@@ -86,7 +86,7 @@ from augnet.transforms.sensors import (
     SensorRotationY,
     SensorRotationZ,
 )
-from augnet.transforms.function import from_audio, from_operation, transform_from
+from augnet.transforms.from_function import from_audio, from_operation, transform_from
 # isort: on
 
 __all__ = [

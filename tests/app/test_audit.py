@@ -197,6 +197,22 @@ def test_onnx_models_know_what_they_take(place):
         load_model(root / "damaged.onnx")
 
 
+def test_learn_shows_classes_on_its_page(place):
+    root, _ = place
+    x, y = (np.load(root / "levels.npz")[name] for name in "xy")
+    np.savez(root / "named.npz", x=x, y=np.array(["dark", "light"])[y])
+    given = ("--transforms", "brightness,horizontal_flip", "--budget", 10, "--out", root / "parts")
+    done = augnet("learn", root / "named.npz", "--by-class", *given)
+    assert done.exit_code == 0, done.output
+    rows = json.loads((root / "parts" / "invariances.json").read_text())["invariances"]
+    for row in rows:
+        assert [part["name"] for part in row["by_class"]] == ["dark", "light"]
+        assert [part["samples"] for part in row["by_class"]] == [16, 16]
+    page = (root / "parts" / "index.html").read_text()
+    assert "<h2>Classes</h2>" in page
+    assert "<td>dark</td>" in page
+
+
 def test_own_models_are_audited_with_their_trunk(place):
     refused = run(place, place[0] / "learned", out="own")
     assert refused.exit_code == 2

@@ -1,6 +1,7 @@
 """An audit finds where a model gives up earlier than its labels, and where it is blind."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from torch import nn
 
 from augnet import audit
 from augnet.audit import AuditError, Auditor, ModelInput
+from augnet.audit.compare import labels_curve
 from augnet.learn import Invariance
 from augnet.learn.parts import PartRange
 from augnet.transforms import GaussianNoise, SignFlip
@@ -62,6 +64,21 @@ def test_a_model_that_does_not_react_is_blind():
     assert row.strength == 2.0
     assert row.cost == pytest.approx(0.05)  # 0.1 of chance, if the labels have no curve
     assert audit(above(0.0), x, y, learned=[allowed(0.8)]).rows[0].finding == "matches"
+
+
+def test_what_labels_lose_is_read_from_their_response():
+    """Where labels lose little beyond their range, a model need not react much."""
+    x, y = levels()
+    x = torch.cat((x, 2.0 * y[:, None] - 1, torch.zeros(len(y), 1)), 1)
+    ignores = Rule(lambda x: x[:, 3] > x[:, 4])
+    costs = {}
+    for lost in (0.02, 0.4):
+        labels = replace(allowed(0.8), response=((0.0, 0.0), (0.8, 0.01), (2.0, lost)))
+        row = audit(ignores, x, y, learned=[labels]).rows[0]
+        costs[row.finding] = row.cost
+        points = labels_curve(labels)
+        assert [point.fraction for point in points] == [-1.0, -0.4, 0.0, 0.4, 1.0]
+    assert costs == {"matches": 0.0, "blind": pytest.approx(0.4)}
 
 
 def test_a_flip_is_allowed_or_not():
@@ -252,6 +269,16 @@ def test_labels_are_learned_if_they_are_not_given():
     assert 0.6 < row.labels.strength < 1.1
     assert row.labels.curve
     assert row.finding == "fragile"
+
+
+def test_progress_is_a_line_now_and_then_or_a_function(capsys):
+    rows = []
+    learned = [allowed(0.8), allowed(0.3)]
+    audit(above(0), *levels(), learned=learned, progress=rows.append)
+    assert [row["done"] for row in rows] == [0.5, 1.0]
+    assert not capsys.readouterr().err
+    audit(above(0), *levels(), learned=learned, progress=True)
+    assert capsys.readouterr().err == " 50% model: shift\n100% model: shift\n"
 
 
 def test_learned_must_know_the_transforms():

@@ -110,6 +110,13 @@ def test_a_search_with_parts_is_resumed():
     assert len(whole.result.invariances[0].by_class) == 3
 
 
+def test_classes_are_unclear_if_nothing_can_be_predicted():
+    x, y = levels([0.0, 1.0], 80)
+    row = learn(torch.randn_like(x), y, [Shift(1.0)], by_class=True, budget=4)["shift"]
+    assert row.status == "unclear"
+    assert [(part.status, part.samples) for part in row.by_class] == [("unclear", 20)] * 2
+
+
 def test_classes_are_unclear_if_no_time_is_left(monkeypatch):
     monkeypatch.setattr(sys.modules["augnet.learn.measure_parts"], "_left", lambda end: 0.0)
     x, y = levels([0.0, 1.0], 80)

@@ -1,20 +1,19 @@
 """The response of a network to a transform: curves, how far it holds, and ranges of parts."""
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 from learn_tasks import Rule, Shift, generator
 
 from augnet.learn import LearnConfig
 from augnet.learn.evaluate import Evaluator
+from augnet.learn.held import NEVER, curve, find_held, part_range
 from augnet.learn.inputs import prepare_data
 from augnet.learn.response import (
     FRACTIONS,
-    NEVER,
-    curve,
-    find_held,
     fractions_of,
     measure_response,
-    part_range,
     to_fraction,
     view,
 )
@@ -110,6 +109,35 @@ def test_params_of_a_sample_are_the_same_at_all_strengths():
     assert not whole.allclose(other)
     cut = [view(Cutout(0.5), torch.ones(2, 1, 16, 16), f, 1.0, 3) for f in (1.0, 1.0)]
     assert cut[0].equal(cut[1])
+
+
+def test_a_tie_that_tips_over_is_no_change():
+    """Four classes of which two pairs cannot be told: flips change which of a pair wins."""
+    y = torch.arange(200) % 4
+    x = torch.stack((y // 2 - 0.5, 0.01 * torch.randn(200, generator=generator())), 1)
+
+    class Tied(Rule):
+        def forward(self, x):
+            pair, tie = (x[:, 0] > 0).float(), 0.01 * x[:, 1].sign()
+            return torch.stack((1 - pair + tie, 1 - pair - tie, pair + tie, pair - tie), 1)
+
+    @dataclass(frozen=True)
+    class Second(SignFlip):
+        """Flip the second number."""
+
+        def transform(self, x):
+            return x * x.new_tensor([1.0, -1.0])
+
+    data = prepare_data(x, y, generator())
+    evaluator, network = Evaluator(data, 20.0), Tied(None)
+    rest = evaluator.outputs(network, data.x[data.held_out])
+    tied, both = (
+        measure_response(evaluator, network, each, data.held_out, rest, (1.0,))
+        for each in (Second(), SignFlip())
+    )
+    assert tied.added.abs().mean() == 1  # the other one of a pair wins, always
+    assert tied.changed.mean() == 0
+    assert both.changed.mean() == 1
 
 
 def test_steps_include_the_ends_of_the_range_of_labels():
