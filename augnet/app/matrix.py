@@ -16,7 +16,7 @@ class Cell(NamedTuple):
     style: str
     """The status of the labels, or the finding."""
     more: str
-    """The interval, and how far the model holds."""
+    """The interval of the labels, their samples, and the finding."""
 
 
 class Matrix(NamedTuple):
