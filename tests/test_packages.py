@@ -47,6 +47,8 @@ def test_a_package_works_without_the_checkout(tmp_path, source):
     augnet = (sys.executable, "-m", "augnet")
     assert "learn" in run(*augnet, "--help", **settings)
     assert "sinusoids" in run(*augnet, "paper", "list", **settings)
+    digits = "from augnet.data import load_digits; print(len(load_digits()[1]))"
+    assert run(sys.executable, "-c", digits, **settings).strip() == "1797"
     learn = ("learn", "d.npz", "--transforms", "sign_flip", "--budget", "1", "--out", "o")
     assert "sign_flip" in run(*augnet, *learn, **settings)
     assert (tmp_path / "o" / "index.html").exists()
