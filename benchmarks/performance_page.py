@@ -89,8 +89,8 @@ def page(speed: dict, predicted: dict) -> str:
     lines = [
         "# Performance",
         "",
-        f"Made by `make bench` at {made}: {speed['machine']}. Times are medians of interleaved "
-        "repeats within one process, and ratios are to the first case of each table. One thread is "
+        f"`make bench` makes this page, here at {made}: {speed['machine']}. Times are medians "
+        "of interleaved repeats within one process, and ratios are to the first case of each table. One thread is "
         "timed by its processor time, two by the wall clock. What was tried, and why the mixture "
         "is not faster, is in [a study](studies/speed.md).",
     ]
