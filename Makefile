@@ -58,7 +58,7 @@ docs: .venv/installed-docs  ## the site, with every example run; any warning is 
 lock:  ## requirements.lock: the SHA-256 of each file that constraints.txt stands for
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --only-binary :all: \
-		-c constraints.txt --report .venv/report.json hatchling ".[dev,docs]"
+		-c constraints.txt --report .venv/report.json hatchling editables ".[dev,docs]"
 	$(BIN)/python .ci/lock.py .venv/report.json requirements.lock
 
 # Instead of the stamps above, which `make test` then finds. Nothing is fetched without its SHA-256.

@@ -94,6 +94,14 @@ def page(speed: dict, predicted: dict) -> str:
         "timed by its processor time, two by the wall clock. What was tried, and why the mixture "
         "is not faster, is in [a study](studies/speed.md).",
     ]
+    measured = [set(speed["threads"].get(count, ())) for count in ("1", "2")]
+    whole = measured == [{"startup", *CELLS}, set(CELLS)]
+    if "," in made or "dirty" in made or not whole:
+        lines += [
+            "",
+            "**Preliminary:** not all was measured at one commit with one and with two threads. "
+            "`make bench` measures all.",
+        ]
     for name in ("startup", *CELLS):
         if name in speed["threads"].get("1", {}):
             lines += cell(name, speed["threads"])

@@ -39,7 +39,8 @@ def test_the_lock_has_the_versions_of_the_constraints():
     reason="the lock is for Python 3.11 on Linux, x86_64; others need other packages",
 )
 def test_the_lock_has_all_that_is_needed():
-    missing, seen, open_ = set(), set(), [Requirement("augnet[dev,docs]"), Requirement("hatchling")]
+    missing, seen = set(), set()
+    open_ = [Requirement(name) for name in ("augnet[dev,docs]", "hatchling", "editables")]
     while open_:
         needed = open_.pop()
         name = canonicalize_name(needed.name)

@@ -75,6 +75,8 @@ def test_a_package_works_without_the_checkout(python, wheels, tmp_path, source):
     augnet = python.with_name("augnet")
     assert "learn" in run(augnet, "--help", cwd=tmp_path)
     assert "sinusoids" in run(augnet, "paper", "list", cwd=tmp_path)
+    digits = "from augnet.data import load_digits; print(len(load_digits()[1]))"
+    assert run(python, "-c", digits, cwd=tmp_path).strip() == "1797"
     learn = ("learn", "d.npz", "--transforms", "sign_flip", "--budget", "1", "--out", "o")
     assert "sign_flip" in run(augnet, *learn, cwd=tmp_path)
     assert (tmp_path / "o" / "index.html").exists()

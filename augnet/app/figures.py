@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Generator, Tensor
 
@@ -46,10 +47,10 @@ def edges(row: Invariance, x: Tensor, spec: InputSpec, seed: int = 0) -> Figure 
     """Draw samples unchanged, at the edges of a range, and beyond; None for vectors."""
     if spec.kind == "vectors":
         return None
-    steps = _steps(row)
+    steps = steps_of(row)
 
     def views_of(seed: int) -> list[Tensor]:
-        return [_view(row, x, step.fraction, seed) for step in steps]
+        return [view_at(row, x, step.fraction, seed) for step in steps]
 
     drawn = (views_of(seed + number) for number in range(DRAWS))
     views = max(drawn, key=lambda views: _changed(views, x))
@@ -59,7 +60,7 @@ def edges(row: Invariance, x: Tensor, spec: InputSpec, seed: int = 0) -> Figure 
     return draw_traces(views, titles, spec, places)
 
 
-def _view(row: Invariance, x: Tensor, fraction: float, seed: int) -> Tensor:
+def view_at(row: Invariance, x: Tensor, fraction: float, seed: int) -> Tensor:
     """Apply a transform to all samples at a fraction of its limit, whose sign is the direction."""
     fractions = x.new_full((len(x),), abs(fraction))
     signs = x.new_full((len(x),), -1.0 if fraction < 0 else 1.0)
@@ -72,7 +73,7 @@ def _changed(views: Sequence[Tensor], x: Tensor) -> int:
     return int(sum((end != 0).any(1).sum() for end in ends))
 
 
-def _steps(row: Invariance) -> list[Step]:
+def steps_of(row: Invariance) -> list[Step]:
     """Return what to show: from beyond one edge of the range to beyond the other.
 
     A transform that is not invariant has no range, and is shown at its limit and half of it.
@@ -89,7 +90,7 @@ def _steps(row: Invariance) -> list[Step]:
     if isinstance(transform, Signed):
         steps = [(-value, place) for value, place in steps[::-1]] + steps
     found = [
-        Step(value, with_unit(row, float(transform.strength(value))), place)
+        Step(value, with_unit(row, float(transform.strength(value))).replace("-", "−"), place)
         for value, place in steps
     ]
     found.insert(len(found) // 2 if isinstance(transform, Signed) else 0, Step(0.0, UNCHANGED))
@@ -105,20 +106,25 @@ def draw_images(
     figure = canvas(WIDTH / 5 * count + 0.6)
     axes = figure.subplots(count, max(5, len(views)), squeeze=False)
     for axis in axes.flat:
-        axis.set(xticks=[], yticks=[])
-        axis.spines[:].set_visible(False)
+        axis.set_axis_off()
     for column, (title, view) in enumerate(zip(titles, views, strict=True)):
         place = places[column]
         text = title.replace(" of ", "\nof ", 1) + (f"\n{place}" if place else "")
         axes[0, column].set_title(text, fontsize=9, color=INK if place else SOFT)
         for axis, image in zip(axes[:, column], view, strict=True):
-            shown = image.clamp(0, 1).permute(1, 2, 0)
-            shown = shown.expand(-1, -1, 3) if shown.shape[2] == 1 else shown[..., :3]
-            axis.imshow(shown.numpy(), interpolation="nearest")
-            if place:
-                axis.spines[:].set(visible=True, color=color(0 if place == EDGE else 1), lw=2.2)
-                axis.spines[:].set_linestyle("-" if place == EDGE else (0, (2, 2)))
+            draw_image(axis, image, place)
     return figure
+
+
+def draw_image(axis: Axes, image: Tensor, place: str = "") -> None:
+    """Draw an image (C, H, W), in a frame if it is at the edge of a range or beyond it."""
+    shown = image.clamp(0, 1).permute(1, 2, 0)
+    shown = shown.expand(-1, -1, 3) if shown.shape[2] == 1 else shown[..., :3]
+    axis.set_axis_on()
+    axis.set(xticks=[], yticks=[])
+    axis.imshow(shown.numpy(), interpolation="nearest")
+    axis.spines[:].set(visible=bool(place), color=color(0 if place == EDGE else 1), lw=2.2)
+    axis.spines[:].set_linestyle("-" if place == EDGE else (0, (2, 2)))
 
 
 def draw_traces(

@@ -22,12 +22,8 @@ from augnet.learn.result import Invariance
 from augnet.model import Header, Model
 from augnet.text import printable
 from augnet.training import Row
+from augnet.transforms import Bernoulli
 
-EDGES = {
-    True: "Solid frames or lines are at the edge of the range, dashed or dotted ones beyond it.",
-    False: "The transform as it is offered, up to its limit.",
-}
-"""What samples are shown of a transform that is kept, and of one that is not."""
 PHASES = {
     "reference": "network without transforms",
     "transforms": "measuring transforms",
@@ -145,7 +141,7 @@ def _transforms(model: Model, rows: Sequence[Invariance], split: Split) -> list[
         clear = row.status != "unclear"
         edges = figures.edges(row, some, header.input_spec) if clear else None
         curve = response(row, bool(header.classes))
-        caption = f"Test samples. {EDGES[row.kept]}"
+        caption = _of_samples(row)
         drawn = [] if edges is None else [Drawn(f"edge-{name}", "Samples", caption, edges)]
         if curve is not None:
             caption = f"What {name} adds to the error on held-out samples."
@@ -155,6 +151,17 @@ def _transforms(model: Model, rows: Sequence[Invariance], split: Split) -> list[
     return shown
 
 
+def _of_samples(row: Invariance) -> str:
+    """Write what the samples under a transform show."""
+    if isinstance(row.transform, Bernoulli):
+        return "Test samples, as they are and transformed."
+    if not row.kept:
+        return "Test samples, up to the limit of the transform."
+    if row.magnitude == 1:
+        return "Test samples. The edge of the range is the limit of the transform."
+    return "Test samples: solid at the edge of the range, dashed or dotted beyond it."
+
+
 def _answer(row: Invariance, classes: bool) -> str:
     """Write the answer for a transform in one line."""
     if row.status == "unclear":
@@ -162,7 +169,7 @@ def _answer(row: Invariance, classes: bool) -> str:
     parts = [wording.strength(row)] if row.kept else ["it changes the label"]
     parts += [f"90 % interval {wording.interval(row)}"] if wording.interval(row) != "–" else []
     cost = wording.cost(row, classes)
-    return ", ".join([*parts, *([f"error {cost}"] if cost != "–" else [])])
+    return ", ".join([*parts, *([f"cost: {cost}"] if cost != "–" else [])])
 
 
 def _score_figures(model: Model, evaluation: Evaluation, history: Sequence[Row]) -> list[Drawn]:

@@ -61,7 +61,9 @@ class Invariance:
 
     @property
     def magnitude(self) -> float:
-        """The magnitude at which the transform has this strength."""
+        """The magnitude at which the transform has this strength; 0 if it is not kept."""
+        if not self.kept:
+            return 0.0
         if isinstance(self.transform, Multiplicative):
             return min(1.0, log(self.strength) / log(self.transform.limit))
         return min(1.0, self.strength / self.transform.limit)

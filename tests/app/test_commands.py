@@ -79,6 +79,22 @@ def test_a_folder_becomes_a_directory(learned):
     ).replace("http://creativecommons.org", "")
 
 
+def test_digits_come_with_augnet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = ("--max-samples", 200, "--budget", 2)
+    done = augnet("learn", "digits", "--transforms", "horizontal_flip", *few)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "learned" / "index.html").read_text()
+    assert "What digits is invariant to" in page
+    for text in (done.stderr, page):
+        assert "E. Alpaydin and C. Kaynak" in text
+        assert "CC BY 4.0" in text
+    lines = [line.strip() for line in done.stderr.splitlines() if "%" in line]
+    assert "% reference: loss" in lines[0]
+    assert lines[-1].startswith("100% net: loss")
+    assert "The page is learned/index.html" in done.stdout
+
+
 def test_what_is_finished_is_shown_again_and_other_settings_are_refused(learned):
     data, out, _ = learned
     before = (out / "model.safetensors").read_bytes()

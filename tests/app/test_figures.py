@@ -35,16 +35,16 @@ def test_params_are_shown_that_change_samples(monkeypatch):
         Invariance(Rotate(90.0), "bounded", 30.0, (20.0, 40.0)), torch.rand(3, 1, 12, 12), images
     )
     views, titles, places = shown.pop()
-    assert titles == ["-52.5°", "-30°", "unchanged", "30°", "52.5°"]
+    assert titles == ["−52.5°", "−30°", "unchanged", "30°", "52.5°"]
     assert places == ["beyond", "edge", "", "edge", "beyond"]
     assert len(views) == 5
 
 
 def test_what_is_not_invariant_is_shown_up_to_its_limit():
-    steps = figures._steps(Invariance(Rotate(90.0), "not_invariant", 0.0, (0.0, 9.0)))
+    steps = figures.steps_of(Invariance(Rotate(90.0), "not_invariant", 0.0, (0.0, 9.0)))
     assert [step.fraction for step in steps] == [-1.0, -0.5, 0.0, 0.5, 1.0]
     assert {step.place for step in steps} == {""}
-    flip = figures._steps(Invariance(HorizontalFlip(), "not_invariant", 0.0, (0.0, 0.0)))
+    flip = figures.steps_of(Invariance(HorizontalFlip(), "not_invariant", 0.0, (0.0, 0.0)))
     assert [(step.fraction, step.title) for step in flip] == [
         (0.0, "unchanged"), (1.0, "horizontal_flip"),
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def test_images_beyond_the_range_have_dashed_frames():
         InputSpec(kind="images", shape=(1, 12, 12)),
     )
     titles = [axis.get_title() for axis in figure.axes]
-    assert titles == ["-52.5°\nbeyond", "-30°\nedge", "unchanged", "30°\nedge", "52.5°\nbeyond"]
+    assert titles == ["−52.5°\nbeyond", "−30°\nedge", "unchanged", "30°\nedge", "52.5°\nbeyond"]
     styles = [axis.spines["top"].get_linestyle() for axis in figure.axes]
     assert styles[1] == styles[3] == "-"
     assert styles[0] == styles[4] != "-"

@@ -10,7 +10,9 @@ of the whole test.
 
 import io
 import itertools
+import json
 import signal
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,12 +27,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from safetensors.numpy import save as to_safetensors
+from safetensors.torch import load as deserialize
+from safetensors.torch import save as serialize
 
 from augnet import AugmentationLayer, AugmentationModule, AugNet
 from augnet.app.settings import read_layers
 from augnet.data import DataError, InputSpec, read
 from augnet.learn.result import Invariance
 from augnet.model import Model, ModelError, load, to_bytes
+from augnet.model.file import KEY
 from augnet.paper.config import ConfigError, parse
 from augnet.text import one_line
 from augnet.training import DirectoryError, ResumableDirectory
@@ -138,6 +143,21 @@ def use_model(path: Path) -> None:
     assert to_bytes(load(path)) == MODEL  # nothing but the same answer
 
 
+def header() -> bytes:
+    (size,) = struct.unpack("<Q", MODEL[:8])
+    return json.loads(MODEL[8 : 8 + size])["__metadata__"][KEY].encode()
+
+
+def use_header(path: Path) -> None:
+    """Predict with a model of an older version, which has no digest."""
+    text = path.read_bytes().decode(errors="replace")
+    file = path.with_name("model")
+    file.write_bytes(serialize(deserialize(MODEL), {KEY: text}))
+    outputs = load(file).outputs(torch.ones(3, 2, 16))
+    assert outputs.shape == (3, 2)
+    assert bool(outputs.isfinite().all())
+
+
 # Data
 
 
@@ -227,6 +247,7 @@ def use_experiment(path: Path) -> None:
 # Directories
 
 
+ROWS = b'{"epoch": 0}\n'
 STATE = {"weights": torch.arange(12.0), "epoch": 3}
 
 
@@ -235,9 +256,9 @@ def directory(folder: Path) -> ResumableDirectory:
 
 
 def written(folder: Path, name: str) -> bytes:
-    with directory(folder).open("data") as job:
+    with directory(folder).open("data", version="1") as job:
         job.save_state(STATE)
-        job.write({"rows.jsonl": '{"epoch": 0}\n'})
+        job.write({"rows.jsonl": ROWS})
     return (folder / "job" / name).read_bytes()
 
 
@@ -251,8 +272,9 @@ def use_state(path: Path) -> None:
 def use_manifest(path: Path) -> None:
     job = directory(path.parents[1])
     job.check()
-    job.finished  # noqa: B018
-    job.read("rows.jsonl")
+    assert job.about == {"version": "1"}
+    assert not job.finished
+    assert job.read("rows.jsonl") == ROWS
 
 
 WRONG = (ValueError, TypeError)
@@ -263,6 +285,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
     data = DataError
     return {
         "model": Kind(MODEL, use_model, (ModelError,)),
+        "header": Kind(header(), use_header, (ModelError, ValueError)),
         "npz": Kind(npz(), use_data, (data,), "d.npz"),
         "npy": Kind(npy(), lambda path: use_data(path, False), (data,), "x.npy"),
         "safetensors": Kind(
@@ -283,8 +306,8 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
 
 NAMES = (
-    "model", "npz", "npy", "safetensors", "png", "csv", "parquet", "edf", "layers", "experiment",
-    "state", "manifest",
+    "model", "header", "npz", "npy", "safetensors", "png", "csv", "parquet", "edf", "layers",
+    "experiment", "state", "manifest",
 )  # fmt: skip
 
 

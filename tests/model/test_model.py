@@ -114,7 +114,14 @@ def test_a_trunk_of_ones_own_is_given_not_imported(tmp_path):
 
 def test_costs_reasons_and_the_measurement_survive(tmp_path):
     rows = (
-        Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0), cost=-0.002),
+        Invariance(
+            Rotate(90.0),
+            "bounded",
+            27.0,
+            (25.0, 29.0),
+            cost=-0.002,
+            response=((0.0, 0.0), (27, 0.1)),
+        ),
         Invariance(SignFlip(), "unclear", 0.0, (0.0, 0.5), reason="no time"),
     )
     measurement = Measurement(score=0.9, chance=0.5, steps=70, warnings=("the budget was cut",))
@@ -130,7 +137,7 @@ def as_schema_2(header, tensors):
     header["schema_version"] = 2
     del header["measurement"]
     for row in header["invariances"]:
-        del row["cost"], row["reason"]
+        del row["cost"], row["reason"], row["response"]
 
 
 def test_files_of_schema_2_are_read(tmp_path):

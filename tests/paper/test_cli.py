@@ -72,6 +72,9 @@ def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+ONE_LAYER = ("sinusoids", "--variant", "one-layer")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -87,15 +90,15 @@ def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
             "tuner.select=one needs augment.name=layers; got none (tuner.select=none)",
         ),
         (
-            ["sinusoids", "--protocol", "paper", "--set", "augment.name=none"],
+            [*ONE_LAYER, "--protocol", "paper", "--set", "augment.name=none"],
             "weighted_norm reads AugmentationLayer; identity has none: use no regularizer",
         ),
-        (["sinusoids", "--set", "net.train_copies=4"], "needs the loss of each view; got"),
+        ([*ONE_LAYER, "--set", "net.train_copies=4"], "needs the loss of each view; got"),
         (
-            ["sinusoids", "--set", "regularizer.name=weighted_norm"],
+            [*ONE_LAYER, "--set", "regularizer.name=weighted_norm"],
             "leaves nothing to a regularizer; got regularizer.name=weighted_norm",
         ),
-        (["sinusoids", "--set", "data.phase=mine"], "phase knows paper, authors; got 'mine'"),
+        ([*ONE_LAYER, "--set", "data.phase=mine"], "phase knows paper, authors; got 'mine'"),
         (["sinusoids", "--sweep", "train.lr"], "--sweep takes key=a,b,c"),
         (["sinusoids", "--sweep", "train.lrr=1,2"], "did you mean 'lr'?"),
         (["sinusoids", "--devices", "512"], "--devices 512: this machine has"),
