@@ -29,7 +29,7 @@ def draw(folder: Path, name: str) -> Figure:
     x, y = load_digits()
     x = x[[int((y == digit).nonzero()[0]) for digit in DIGITS]]
     steps = steps_of(row)
-    figure = Figure(figsize=(8, 5.4), layout="constrained")
+    figure = Figure(figsize=(8, 5.6), layout="constrained")
     top, bottom = figure.subfigures(2, height_ratios=(1.25, 1))
     top.suptitle(
         f"{name.capitalize()} keeps the label of a digit within {strength(row)} "
@@ -45,9 +45,9 @@ def draw(folder: Path, name: str) -> Figure:
     axis = bottom.subplots()
     draw_response(axis, row)
     axis.set_ylabel("errors added per 100\nheld-out digits")
-    axis.set_xlabel(f"rotation either way, in {row.unit}" if name == "rotate" else row.unit)
+    axis.set_xlabel(f"{name}, {row.unit}, in either direction")
     axis.tick_params(labelsize=10)
-    axis.legend(loc="upper left", frameon=False, fontsize=10)
+    bottom.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=10)
     return figure
 
 
