@@ -13,9 +13,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 def run(code: list[str], folder: Path) -> str:
     environment = os.environ | {"MPLBACKEND": "agg", "COLUMNS": "120", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(
-        [sys.executable, *code], cwd=folder, env=environment, capture_output=True, timeout=240
-    )
+    done = subprocess.run([sys.executable, *code], cwd=folder, env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

@@ -14,7 +14,17 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PUBLIC = ["", ".learn", ".transforms", ".model", ".data", ".sklearn", ".training", ".trunks"]
+PUBLIC = [
+    "",
+    ".learn",
+    ".audit",
+    ".transforms",
+    ".model",
+    ".data",
+    ".sklearn",
+    ".training",
+    ".trunks",
+]
 
 
 def text(page: Path) -> str:

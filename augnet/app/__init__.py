@@ -10,8 +10,11 @@
     response   response curves
     reliability  how far a result can be trusted
     page       all results on one page
+    matrix     ranges of classes, for pages
+    audit_*    the same for `augnet audit`: settings, job, wording, figures, page
     predict    predictions as a table
     commands   the commands
+    lazy       commands that are imported when they are called
 
 `augnet.data` reads data, `augnet.model` reads and writes model files.
 """

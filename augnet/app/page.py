@@ -10,6 +10,7 @@ import augnet
 from augnet.app import figures, wording
 from augnet.app.evaluate import Evaluation
 from augnet.app.html import render
+from augnet.app.matrix import matrix
 from augnet.app.reliability import banner
 from augnet.app.response import response
 from augnet.app.settings import Settings
@@ -62,6 +63,7 @@ def page(
         rows=[(row, _in_model(model, row)) for row in rows],
         costs=any(row.cost is not None for row in rows),
         seeds=settings.learn.seeds,
+        matrix=matrix([(row.transform.name, row, ()) for row in rows]),
         wording=wording,
         model=model,
         evaluation=evaluation,

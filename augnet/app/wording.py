@@ -50,6 +50,9 @@ def strength(row: Invariance) -> str:
         return "–"
     if row.unit == "probability":
         return f"probability {row.strength:.2g}"
+    if row.by_direction and not isinstance(row.transform, Multiplicative):
+        low, high = (with_unit(row, part.strength) for part in row.by_direction)
+        return f"−{low} to +{high}"
     if isinstance(row.transform, Multiplicative):
         return f"a factor of {row.strength:.3g} up or down"
     return f"{row.transform.prefix}{with_unit(row, row.strength)}"

@@ -20,6 +20,10 @@ Modules, in the order of the work:
     edge        a range that grows while its edge costs less than a tolerance
     branch      training with one transform, and its range
     decide      the status, the range and its interval
+    response    errors and changed predictions against strength
+    held        how far an error stays within the tolerance
+    parted      a branch in which each class, or direction, has a range of its own
+    parts       ranges of classes and directions
     search      the reference, and a branch for each transform
     seeds       the results of several seeds, joined
     net         a net with an augmentation, and its training

@@ -64,7 +64,9 @@ class Reporter:
 
 
 def describe(row: Row) -> str:
-    """Write what a row of the history is about: a loss, or the answer for a transform."""
+    """Write what a row of the history is about: a loss, a transform, or the answer for it."""
+    if "loss" not in row:
+        return f"{row['phase']}: {row['transform']}"
     seed = f", seed {row['seed']}" if "seed" in row else ""
     states = [each for each in row["transforms"] if "status" in each]
     answers = [f"{each['name']} {each['status'].replace('_', ' ')}" for each in states]

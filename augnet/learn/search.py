@@ -13,6 +13,8 @@ from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
 from augnet.learn.control import control_errors
 from augnet.learn.decide import NO_TIME
+from augnet.learn.measure_parts import with_parts
+from augnet.learn.parts import parts_from_plain, parts_to_plain
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.training import Row
@@ -137,6 +139,8 @@ def measure(
         torch.set_num_threads(threads)
     branch = Branch(reference, transform, config)
     row = branch.measure(None if end is None else end - time.time())
+    if config.curves or config.by_class:
+        row = with_parts(branch, row, config, end)
     return row, branch.loop.done
 
 
@@ -175,7 +179,13 @@ def warnings_of(rows: Iterable[Invariance]) -> list[str]:
 
 def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
     """Return rows as plain values, in the order of the transforms."""
-    return [tuple(getattr(row, name) for name in PLAIN) for row in rows]
+    return [
+        (
+            *(getattr(row, name) for name in PLAIN),
+            *parts_to_plain(row.by_class, row.by_direction, row.curve),
+        )
+        for row in rows
+    ]
 
 
 def from_plain(
@@ -183,6 +193,10 @@ def from_plain(
 ) -> list[Invariance]:
     """Build rows from plain values; there may be fewer than transforms."""
     return [
-        Invariance(transform, **dict(zip(PLAIN, values, strict=True)))
+        Invariance(
+            transform,
+            **dict(zip(PLAIN, values, strict=False)),
+            **parts_from_plain(*values[len(PLAIN) :]),
+        )
         for transform, values in zip(transforms, rows, strict=False)
     ]

@@ -9,6 +9,7 @@ from learn_tasks import Rule, Shift, Value, generator, measured
 from augnet.learn import LearnConfig
 from augnet.learn.decide import MOVES, TOO_FEW, WIDE, decide_bernoulli, decide_range, isotonic
 from augnet.learn.decide import measure_crossing as crossing_of
+from augnet.learn.result import Invariance
 from augnet.transforms import AmplitudeScale, SignFlip
 
 CONFIG = LearnConfig()
@@ -192,3 +193,9 @@ def test_rising_curves_are_those_of_scikit_learn():
     curves = torch.randn(6, 13, generator=generator(), dtype=torch.float64)
     wanted = torch.stack([torch.from_numpy(isotonic_regression(row.numpy())) for row in curves])
     torch.testing.assert_close(isotonic(curves), wanted)
+
+
+@pytest.mark.parametrize("status", ["unclear", "not_invariant"])
+def test_factors_that_are_not_kept_have_no_magnitude(status):
+    row = Invariance(AmplitudeScale(2.0), status, 0.0, (1.0, 1.5))
+    assert row.magnitude == 0
