@@ -25,7 +25,7 @@ DRAWS = 8
 MAX_POINTS = 400
 """Points of a trace."""
 UNCHANGED, EDGE, BEYOND = "unchanged", "edge", "beyond"
-BEYOND_FACTOR = 1.75
+BEYOND_FACTOR = 2.5
 """Views beyond a range are this many times as strong as those at its edge, within the limit."""
 PHASES = {"reference": "no transforms", "compared": "nets to compare", "net": "the net"}
 """What is trained in a phase; others are shown by their names."""

@@ -144,7 +144,7 @@ def _transforms(model: Model, rows: Sequence[Invariance], split: Split) -> list[
         caption = _of_samples(row)
         drawn = [] if edges is None else [Drawn(f"edge-{name}", "Samples", caption, edges)]
         if curve is not None:
-            caption = f"What {name} adds to the error on held-out samples."
+            caption = _of_response(row)
             drawn.append(Drawn(f"response-{name}", "Response", caption, curve))
         if drawn:
             shown.append(Shown(row, _answer(row, bool(header.classes)), drawn))
@@ -160,6 +160,16 @@ def _of_samples(row: Invariance) -> str:
     if row.magnitude == 1:
         return "Test samples. The edge of the range is the limit of the transform."
     return "Test samples: solid at the edge of the range, dashed or dotted beyond it."
+
+
+def _of_response(row: Invariance) -> str:
+    """Write what a response curve shows."""
+    if isinstance(row.transform, Bernoulli):
+        return (
+            "The error that training with the transform adds: to held-out samples as they are, and "
+            "transformed. The larger one counts."
+        )
+    return "The error that each strength adds on held-out samples."
 
 
 def _answer(row: Invariance, classes: bool) -> str:

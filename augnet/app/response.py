@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from augnet.app.style import INK, SOFT, canvas, color, legend, tidy
 from augnet.app.wording import with_unit
 from augnet.learn.result import Invariance
-from augnet.transforms import Bernoulli
+from augnet.transforms import Bernoulli, Multiplicative
 
 HEIGHT = 2.6
 LEAST = 5.0
@@ -48,8 +48,14 @@ def draw_response(axis: Axes, row: Invariance) -> None:
     bottom, top = axis.get_ylim()
     axis.set_ylim(min(-0.5, bottom), max(LEAST, top))
     axis.set_xlim(left=none)
-    axis.set_xlabel(f"strength, in {row.unit}")
+    axis.set_xlabel(_strength_label(row))
     tidy(axis)
+
+
+def _strength_label(row: Invariance) -> str:
+    if isinstance(row.transform, Multiplicative):
+        return "strength, as a factor"
+    return f"strength, part {row.unit}" if row.unit.startswith("of ") else f"strength, {row.unit}"
 
 
 def _bars(axis: Axes, row: Invariance) -> None:

@@ -35,7 +35,7 @@ def test_params_are_shown_that_change_samples(monkeypatch):
         Invariance(Rotate(90.0), "bounded", 30.0, (20.0, 40.0)), torch.rand(3, 1, 12, 12), images
     )
     views, titles, places = shown.pop()
-    assert titles == ["−52.5°", "−30°", "unchanged", "30°", "52.5°"]
+    assert titles == ["−75°", "−30°", "unchanged", "30°", "75°"]
     assert places == ["beyond", "edge", "", "edge", "beyond"]
     assert len(views) == 5
 
@@ -57,7 +57,7 @@ def test_images_beyond_the_range_have_dashed_frames():
         InputSpec(kind="images", shape=(1, 12, 12)),
     )
     titles = [axis.get_title() for axis in figure.axes]
-    assert titles == ["−52.5°\nbeyond", "−30°\nedge", "unchanged", "30°\nedge", "52.5°\nbeyond"]
+    assert titles == ["−75°\nbeyond", "−30°\nedge", "unchanged", "30°\nedge", "75°\nbeyond"]
     styles = [axis.spines["top"].get_linestyle() for axis in figure.axes]
     assert styles[1] == styles[3] == "-"
     assert styles[0] == styles[4] != "-"

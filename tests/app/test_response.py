@@ -4,7 +4,7 @@ import pytest
 
 from augnet.app.response import response
 from augnet.learn.result import Invariance
-from augnet.transforms import HorizontalFlip, Rotate, Scale
+from augnet.transforms import HorizontalFlip, Rotate, Scale, TranslateX
 
 CURVE = ((0.0, 0.0), (15.0, 0.002), (30.0, 0.01), (60.0, 0.2))
 
@@ -25,7 +25,7 @@ def test_the_range_and_its_interval_are_marked_and_named():
     spans = [patch.get_x() + patch.get_width() for patch in axis.patches]
     assert spans == [27.0, 29.0]
     assert axis.patches[1].get_hatch()
-    assert axis.get_xlabel() == "strength, in degrees"
+    assert axis.get_xlabel() == "strength, degrees"
 
 
 def test_a_range_without_an_interval_and_one_that_is_not_kept():
@@ -38,6 +38,15 @@ def test_a_range_without_an_interval_and_one_that_is_not_kept():
     )  # a factor that changes nothing
     lost = Invariance(Rotate(90.0), "not_invariant", 0.0, (0.0, 9.0), response=CURVE)
     assert labels_of(response(lost, classes=True)) == ["held-out samples"]
+
+
+@pytest.mark.parametrize(
+    ("transform", "label"),
+    [(Scale(), "strength, as a factor"), (TranslateX(), "strength, part of the width")],
+)
+def test_strengths_have_a_unit(transform, label):
+    row = Invariance(transform, "unclear", 0.0, (0.0, 0.0), response=((1.0, 0.0), (1.3, 0.1)))
+    assert response(row, classes=True).axes[0].get_xlabel() == label
 
 
 def test_flips_have_bars():
