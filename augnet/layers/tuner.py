@@ -285,10 +285,14 @@ class RangeTuner:
 
     @torch.no_grad()
     def _weigh(self, magnitudes: Tensor) -> None:
-        """Set the weights that follow from the ranges."""
-        kept = self._per_layer(~self._ranged() | (magnitudes > LOST))
+        """Set the weights that follow from the ranges; layers without ranges keep theirs."""
+        ranged = self._ranged()
+        found = magnitudes > LOST
+        kept = self._per_layer(ranged & found if self.select == "one" else ~ranged | found)
         moves = self._per_layer(self.moves.mean)
         for layer, keeps, moved in zip(self.layers, kept, moves, strict=True):
+            if not any(map(has_range, layer.transforms)):
+                continue
             farthest = weigh(layer, keeps, moved, self.select)
             if self.select == "one":
                 layer.selected = farthest

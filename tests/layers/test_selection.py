@@ -51,6 +51,20 @@ def test_one_selects_the_transform_that_moves_the_data_farthest():
     assert layer.selected is None
 
 
+def test_what_has_no_range_is_not_selected_and_keeps_its_weight_in_a_layer_of_its_own():
+    flips = AugmentationLayer(Negate(), Negate(limit=0.3))
+    flips.logits.data.copy_(torch.tensor([1.0, 0.0]))
+    before = flips.weights.tolist()
+    mixed = AugmentationLayer(Negate(), Add(), magnitude=1.0)
+    tuner = RangeTuner(AugmentationModule(flips, mixed), select="one", rate=0.5, warmup=0)
+    for _ in range(20):
+        scripted(tuner, torch.zeros(64, 3), [[0.0, 0.0], [0.0, 9.0]])
+    tuner.finish()
+    assert flips.weights.tolist() == before
+    assert mixed.weights.tolist() == [0, 1]  # at magnitude 0: the identity
+    assert mixed.magnitudes[1] == 0
+
+
 def test_edges_of_later_layers_are_measured_on_top_of_what_was_selected():
     transforms = [Add(limit=1.0), Lift(limit=100.0)]
     layers = [AugmentationLayer(*transforms) for _ in range(3)]
