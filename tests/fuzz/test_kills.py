@@ -18,6 +18,14 @@ import pytest
 KILLS = 50
 # States are saved after each epoch, not only every half minute: there is more to interrupt.
 START = "import augnet.app.job as job; job.SAVE_EVERY = 0; from augnet.__main__ import app; app()"
+RULE = """
+import torch
+
+
+def predict(x):
+    first = torch.as_tensor(x)[:, 0].abs()
+    return torch.stack((0.7 - first, first - 0.7), 1).softmax(1)
+"""
 SMALL = ("--set", "data.sizes=[64,16,16]", "--set", "net.copies=2", "--set", "trunk.kernel=20")
 
 
@@ -34,6 +42,11 @@ COMMANDS = {
         ("learn", "d.npz", "--transforms", "sign_flip,gaussian_noise", "--budget", "150",
          "--threads", "1"),
         ("model.safetensors", "invariances.json", "history.jsonl"),
+    ),
+    "audit": Command(
+        ("audit", "rule:predict", "d.npz", "--transforms", "sign_flip,gaussian_noise", "--budget",
+         "150", "--threads", "1"),
+        ("audit.json",),
     ),
     "run": Command(
         ("paper", "run", "sinusoids", "--variant", "one-layer", "--set", "train.epochs=150",
@@ -94,6 +107,7 @@ def test_what_is_killed_at_any_moment_ends_the_same(name, tmp_path):
     generator = np.random.default_rng(0)
     x = generator.normal(size=(80, 3))
     np.savez(tmp_path / "d.npz", x=x, y=(np.abs(x[:, 0]) > 0.7).astype(int))
+    (tmp_path / "rule.py").write_text(RULE)
     process = begun(name, tmp_path, "whole")
     began = time.monotonic()
     assert process.wait() == 0
