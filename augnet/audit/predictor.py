@@ -93,7 +93,8 @@ class Predictor(nn.Module):
         if not self.classes and array.numel() == size and len(expected) == 1:
             array = array.reshape(size)
         if tuple(array.shape) != expected:
-            hint = " (one score per class)" if self.classes else ""
+            hint = " (a score per class; if it knows more classes, name its outputs)"
+            hint = hint if self.classes else ""
             raise AuditError(
                 f"{name} gives shape {tuple(array.shape)} for {size} samples; expected "
                 f"{expected}{hint}"
