@@ -9,14 +9,20 @@ from learned_pages import ALL, GAIN, RANDOM, WARNINGS, model_of, page_of, split_
 
 from augnet.app import wording
 from augnet.app.reliability import banner
+from augnet.learn.parts import PartRange
 
 CURVE = ((0.0, 0.0), (15.0, 0.002), (27.0, 0.01), (60.0, 0.2))
 FLIP = ((0.0, 0.001), (1.0, -0.002))
+CLASSES = (
+    PartRange("cat", "bounded", 27.0, (20.0, 30.0), 40),
+    PartRange("dog", "reached_limit", 90.0, (80.0, 90.0), 41),
+    PartRange("bird", "unclear", 0.0, (0.0, 90.0), 3),
+)
 SHOWN = (
     ALL[2],
     ALL[3],
-    replace(ALL[0], response=CURVE),
-    replace(ALL[1], response=FLIP),
+    replace(ALL[0], response=CURVE, by_class=CLASSES),
+    replace(ALL[1], response=FLIP, by_class=CLASSES),
     ALL[4],
 )
 SECONDS = {"reference": 4.4, "transforms": 31.0, "net": 200.0}
@@ -111,6 +117,7 @@ def test_in_a_browser_the_banner_and_the_pictures_can_be_seen(view):
     text = view.execute_script("return document.querySelector('#reliability').innerText")
     assert "Read with care" in text
     assert "90.0 %" in text
+    assert len(boxes(view, ".matrix tbody tr")) == len(CLASSES)
     pictures = boxes(view, "figure svg image")
     assert len(pictures) >= 3 * (2 + 5 + 2)  # three samples under each of three transforms
     assert all(width > 20 and height > 20 for *_, width, height in pictures)
