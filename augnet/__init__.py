@@ -36,7 +36,7 @@ from augnet.regularizers import (
 )
 from augnet.transforms import TRANSFORMS, Transform, build_transforms, register_transform
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "AugNet",
     "Augerino",
