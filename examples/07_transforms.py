@@ -3,7 +3,7 @@
 
 Each transform before, and at a third, two thirds and all of its default limit. Where a strength has
 a sign, the positive side is shown. The table with names, limits and units is in the reference
-(``docs/transforms.md``).
+(``docs/transforms.md``). The page hides the functions that draw; the script has them.
 
 A range that ``learn`` finds is a strength on these axes: ±20 degrees of ``rotate`` are two thirds
 of its limit of 30 degrees.
@@ -24,6 +24,7 @@ SFREQ = 100
 shown = set()
 
 
+# sphinx_gallery_start_ignore
 def view(transform, x: Tensor, magnitude: float) -> Tensor:
     """Return the first sample at a strength of magnitude times limit."""
     if isinstance(transform, Bernoulli):
@@ -82,6 +83,7 @@ def trace(axis: Axes, signal: Tensor, before: Tensor) -> None:
     axis.set_axis_off()
 
 
+# sphinx_gallery_end_ignore
 # %%
 # Images: geometry
 # ----------------
