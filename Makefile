@@ -2,11 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format slow bench docs clean
+DATA ?= data
 
-demo: .venv/installed-cli  ## learn the frequency shift of noisy sinusoids; ends with a page to look at
+.PHONY: demo demo-paper test lint format slow package bench studies docs lock locked clean
+
+demo: .venv/installed-cli  ## how far handwritten digits may turn, move and be flipped; ends with a page to look at
+	$(BIN)/augnet learn digits --transforms rotate,translate_x,scale,horizontal_flip,vertical_flip --out demo-output/digits
+	@echo "Look at: the banner (can it be trusted?), rotate (samples at the edge of its range and beyond, and the curve),"
+	@echo "horizontal_flip (what it costs), and the gain over plain training."
+
+demo-paper: .venv/installed-cli  ## the paper's first experiment: the frequency shift of noisy sinusoids; ends with its report
 	$(BIN)/augnet paper run sinusoids --variant one-layer --out demo-output/runs
 	$(BIN)/augnet paper report demo-output/runs --out demo-output
+	@echo "Look at: the paper's claims beside what this run says, and the range that was learned (the truth is 0.5 Hz)."
 
 test: lint  ## lint, types and tests
 	$(BIN)/python -m pytest
@@ -23,9 +31,18 @@ format: .venv/installed-dev
 slow: .venv/installed-dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-bench: .venv/installed-dev  ## what the documented results were made with
+package: .venv/installed-dev  ## the wheel and the sdist, in an environment of their own
+	$(BIN)/python -m pytest -m slow tests/test_packages.py
+
+bench: .venv/installed-dev  ## time and memory, about ten minutes on an idle machine: docs/performance.md
+	rm -f results/speed.json results/inference.json
+	$(BIN)/python benchmarks/speed.py --threads 1
+	$(BIN)/python benchmarks/speed.py --threads 2
+	$(BIN)/python benchmarks/inference.py --data $(DATA)
+	$(BIN)/python benchmarks/performance_page.py
+
+studies: .venv/installed-dev  ## the demo over seeds, and the copies that invariance needs
 	$(BIN)/python benchmarks/demo.py
-	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/copies.py
 
 docs: .venv/installed-docs  ## the site, with every example run; any warning is an error
@@ -37,6 +54,20 @@ docs: .venv/installed-docs  ## the site, with every example run; any warning is 
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$*]"
 	touch $@
+
+lock:  ## requirements.lock: the SHA-256 of each file that constraints.txt stands for
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --only-binary :all: \
+		-c constraints.txt --report .venv/report.json hatchling editables ".[dev,docs]"
+	$(BIN)/python .ci/lock.py .venv/report.json requirements.lock
+
+# Instead of the stamps above, which `make test` then finds. Nothing is fetched without its SHA-256.
+locked:  ## .venv with exactly the files of requirements.lock; then make test, docs, ...
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+		--require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch .venv/installed-cli .venv/installed-dev .venv/installed-docs
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output docs/_build docs/gallery

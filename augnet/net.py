@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import islice
 from typing import Literal, NamedTuple, Protocol, TypeAlias, cast, get_args
 
 import torch
@@ -12,20 +11,31 @@ from augnet import validation
 from augnet.aggregate import AGGREGATES, Aggregate, uncertainty
 from augnet.distill import distill
 from augnet.transforms.base import Params, join, take
-from augnet.transforms.noise import Strata
+from augnet.transforms.noise import Strata, run_length
 
 Augment: TypeAlias = Callable[[Tensor, Generator | None], Tensor]
 Sampling: TypeAlias = Literal["independent", "stratified"]
 
 ROWS = 256
 """How many samples go through augment and trunk at once in eval, by default."""
+TOLERANCE = 0.3
+"""How uncertain `AugNet.predict` may leave an answer, by default.
+
+This is as if copies were independent: stratified ones are less uncertain (benchmarks/inference.py).
+"""
+SMALL = 2**16
+"""Params of all copies are drawn at once if they have so many values altogether."""
+STEP = 4
+"""How many copies `AugNet.predict` computes at a time if their number has no divisor near it."""
 
 
 class Joinable(Protocol):
     """An augmentation that samples params first, and whose params of copies can be joined.
 
     It says so by a true attribute `joinable_params`. Params are tensors, or tensors in tuples and
-    lists, and have the batch as their first axis: one pass can then compute several copies.
+    lists, and have the batch as their first axis: one pass can then compute several copies. With a
+    true `independent_params`, no row of them depends on another: one call can then draw several
+    copies.
     """
 
     def check(self, x: Tensor) -> None:
@@ -58,7 +68,8 @@ class AugNet(nn.Module):
     are those of the whole batch. In eval at most `max_batch` samples do, by default whole copies of
     up to 256 samples: memory does not grow with the number of copies, and the result does not
     depend on `max_batch`. The augmentations of this package sample their params first (`Joinable`),
-    so one pass computes all copies of a chunk; other callables are called once per copy.
+    those of several copies at once, so one pass computes all copies of a chunk; other callables are
+    called once per copy.
 
     With `sampling="stratified"` the copies of a sample divide the range of each transform and the
     transforms between them in eval (see `Strata`). The mean is that of independent copies, and
@@ -131,40 +142,52 @@ class AugNet(nn.Module):
                 "copy_params needs an augment with joinable params, such as AugmentationModule "
                 f"in eval; this is {type(self.augment).__name__}"
             )
-        return join(list(self._params(x, generator, copies or self.copies)))
+        copies = copies or self.copies
+        return self._params(x, generator, copies).take(copies)
 
     @torch.no_grad()
     def predict(
         self,
         x: Tensor,
-        tolerance: float = 0.05,
+        tolerance: float = TOLERANCE,
         generator: Generator | None = None,
-        step: int = 4,
+        step: int | None = None,
         copies: int | None = None,
+        sampling: Sampling | None = None,
     ) -> Prediction:
         """Predict with as many copies of each sample as its answer needs, up to `copies`.
 
-        Copies are computed `step` at a time. A sample gets no more of them once its answer changes
-        by less than `tolerance` within the confidence interval of the mean over its copies (95 %
-        at each look), in probability if the trunk returns scores of classes, else in its own units
-        (see `uncertainty`). At tolerance 0 this equals calling the net. Params are drawn for all
-        samples, finished or not, so that the copies of a sample do not depend on the others. The
-        exception is sample pairing, which pairs the samples that are left.
+        Copies are stratified, also each run of `step` of them, by default 4 to 8 (see `Strata`);
+        those of other callables are drawn as the net draws them. Answers are looked at after `step`
+        copies, then after twice as many as before, or all. A sample gets no more copies once its
+        answer changes by less than `tolerance` within the confidence interval of the mean over its
+        copies (95 % at each look, as if they were independent), in probability if the trunk returns
+        scores of classes, else in its own units (see `uncertainty`). At tolerance 0 this equals
+        calling a net with the same `sampling`. Params are drawn for all samples, finished or not,
+        so that the copies of a sample do not depend on the others. The exception is sample pairing,
+        which pairs the samples that are left.
         """
         validation.batch(x, "AugNet")
         if self.training:
             raise RuntimeError("predict is for trained nets: call net.eval() first")
         if tolerance < 0:
             raise ValueError(f"tolerance is a width from 0; got {tolerance}")
-        step = validation.count(step, "step")
         most = self.copies if copies is None else validation.count(copies, "copies")
-        params = self._params(x, generator, most)
+        runs = run_length(most) if run_length(most) > 1 else STEP
+        step = runs if step is None else validation.count(step, "step")
+        if sampling is None:
+            joinable = getattr(self.augment, "joinable_params", False)
+            sampling = "stratified" if joinable else self.sampling
+        params = self._params(x, generator, most, sampling)
         rows = torch.arange(x.shape[0], device=x.device)  # samples that need more copies
         outputs: Tensor | None = None  # for these samples
         answers, places, used = [], [], []
         while len(rows):
-            count = min(step, most - (0 if outputs is None else len(outputs)))
-            new = self._outputs(x, params, count, rows)
+            made = 0 if outputs is None else len(outputs)
+            count = min(made or step, most - made)
+            if made and most - made < 2 * count:  # a last look at a few copies would not pay
+                count = most - made
+            new = self._outputs(x, params, count, rows if len(rows) < len(x) else None)
             outputs = new if outputs is None else torch.cat((outputs, new))
             done = uncertainty(outputs, self.meaning) < tolerance
             if len(outputs) == most:
@@ -200,24 +223,41 @@ class AugNet(nn.Module):
             return cast(Joinable, self.augment)
         return _Called(self.augment)
 
-    def _params(self, x: Tensor, generator: Generator | None, copies: int) -> Iterator[Params]:
-        """Draw the params of one copy after the other, when they are needed.
+    def _params(
+        self,
+        x: Tensor,
+        generator: Generator | None,
+        copies: int,
+        sampling: Sampling | None = None,
+    ) -> "_Copies":
+        """Draw the params of all copies, when they are needed.
 
-        Params can be as large as the data, so those of all copies are never held at once; and they
-        do not depend on how many copies are computed at once.
+        Params can be as large as the data, so those of all copies are never held at once, unless
+        that is little. How many are drawn at once depends on the batch and on `copies` only: so
+        they do not depend on how many copies are computed at once.
         """
         augment = self._joinable()
         augment.check(x)
         graph = torch.compiler.is_compiling()
-        stratified = self.sampling == "stratified" and copies > 1 and not (self.training or graph)
+        sampling = sampling or self.sampling
+        stratified = sampling == "stratified" and copies > 1 and not (self.training or graph)
         strata = Strata(x, generator, copies) if stratified else None
-        for copy in range(copies):
-            with strata.copy(copy) if strata else nullcontext(generator) as source:
-                params = augment.sample_params(x.shape, x, source)
-            yield params
+        at_once = 1
+        if getattr(self.augment, "independent_params", False) and not self.training:
+            at_once = copies if graph or copies * x.numel() <= SMALL else run_length(copies)
+
+        def draw() -> Iterator[Params]:
+            for first in range(0, copies, at_once):
+                count = min(at_once, copies - first)
+                shape = (count * x.shape[0], *x.shape[1:])
+                with strata.copy(first, count) if strata else nullcontext(generator) as source:
+                    params = augment.sample_params(shape, x, source)
+                yield params
+
+        return _Copies(draw(), x.shape[0], at_once)
 
     def _outputs(
-        self, x: Tensor, params: Iterator[Params], copies: int, rows: Tensor | None = None
+        self, x: Tensor, params: "_Copies", copies: int, rows: Tensor | None = None
     ) -> Tensor:
         """Compute the predictions for the next copies, of all samples or of some: (C, B, ...)."""
         augment = self._joinable()
@@ -225,17 +265,16 @@ class AugNet(nn.Module):
         size = samples.shape[0]
         # A graph can have chunks of one size, or a free batch size, but not both.
         whole = self.training or torch.compiler.is_compiling()
-        cap = copies * size if whole else self.max_batch or max(size, ROWS)
+        cap = copies * size if whole else self.max_batch or max(x.shape[0], ROWS)
         at_once = copies if whole else max(1, cap // size)
         parts: list[Tensor] = []
         for start in range(0, copies, at_once):
-            drawn = list(islice(params, min(at_once, copies - start)))
-            if rows is not None:
-                drawn = [take(each, rows) for each in drawn]
+            count = min(at_once, copies - start)
+            drawn = params.take(count, rows)
             copied = samples
-            if len(drawn) > 1 and not isinstance(augment, _Called):  # whose params are its views
-                copied = samples.repeat(len(drawn), *(1,) * (x.dim() - 1))
-            views = augment.apply_params(copied, join(drawn))
+            if count > 1 and not isinstance(augment, _Called):  # whose params are its views
+                copied = samples.repeat(count, *(1,) * (x.dim() - 1))
+            views = augment.apply_params(copied, drawn)
             if views is x:  # a trunk may change its input in place
                 views = views.clone()
             parts += [
@@ -256,6 +295,35 @@ class AugNet(nn.Module):
     def extra_repr(self) -> str:
         """Show the numbers of copies."""
         return f"copies={self.copies}, train_copies={self.train_copies}"
+
+
+class _Copies:
+    """The params of copies of a batch, drawn some copies at a time and taken in order."""
+
+    def __init__(self, draws: Iterator[Params], size: int, at_once: int) -> None:
+        self.draws, self.size, self.at_once = draws, size, at_once
+        self.params: Params = None
+        self.left = 0
+        """How many copies of the last draw were not taken."""
+
+    def take(self, count: int, rows: Tensor | None = None) -> Params:
+        """Return the params of the next copies, of all samples or of some, joined."""
+        parts = []
+        while count:
+            if not self.left:
+                self.params, self.left = next(self.draws), self.at_once
+            taken, first = min(count, self.left), self.at_once - self.left
+            start, stop = first * self.size, (first + taken) * self.size
+            part = self.params
+            if rows is not None:
+                copies = torch.arange(start, stop, self.size, device=rows.device)
+                part = take(part, (copies[:, None] + rows).flatten())
+            elif taken < self.at_once:
+                part = take(part, slice(start, stop))
+            parts.append(part)
+            self.left -= taken
+            count -= taken
+        return join(parts)
 
 
 class _Called:

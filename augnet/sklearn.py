@@ -54,6 +54,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         tolerance: float = LearnConfig.tolerance,
         jobs: int = 1,
+        by_class: bool = False,
         sfreq: float | None = None,
         channels: Iterable[str] | None = None,
         random_state: Any = 0,
@@ -68,6 +69,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.threads = threads
         self.tolerance = tolerance
         self.jobs = jobs
+        self.by_class = by_class
         self.sfreq = sfreq
         self.channels = channels
         self.random_state = random_state

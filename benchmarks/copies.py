@@ -103,7 +103,7 @@ def adaptive(net: AugNet, data: Splits, seeds: int = 3) -> list[dict]:
     rows = []
     for tolerance in (0.9, 0.6, 0.4, 0.2, 0.0):
         generators = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
-        answers = [net.predict(x, tolerance, g) for g in generators]
+        answers = [net.predict(x, tolerance, g, sampling="independent") for g in generators]
         right = [(answer.output.argmax(1) == y).float().mean().item() for answer in answers]
         made = [answer.copies.float().mean().item() for answer in answers]
         rows.append(

@@ -1,8 +1,8 @@
 """The demo over many seeds: results/demo.json.
 
-Which transform is selected, and how far from the truth is its range? With the regularizer of the
-demo, with that of the paper, and with one transform drawn per sample in training. Seeds that are in
-the file already are not run again.
+Which transform is selected, and how far from the truth is its range? With the edge rule, as the
+demo uses it, with the regularizer of the paper, and by the loop of the README, which keeps all
+transforms. Seeds that are in the file already are not run again.
 """
 
 import argparse
@@ -18,31 +18,44 @@ from pathlib import Path
 import torch
 from rich.progress import track
 
+from augnet import AugNet
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "demo.json"
+README = "RangeTuner(net.augment)"  # the code that its loop is known by
 
 
-def run(
-    demo: dict, seed: int, regularizer: str, mixing: str = "weighted", epochs: int = 50
-) -> dict[str, object]:
+def run(demo: dict, seed: int, objective: str, epochs: int = 50) -> dict[str, object]:
     """Train once; return the selected transform and its strength."""
     torch.manual_seed(seed)
     data, net = demo["sinusoids"].load(seed), demo["build"]()
-    net.augment.mixing = mixing
-    transforms = net.augment.transforms
-    tail = list(demo["train"](net, data, epochs, regularizer))[-demo["TAIL"] :]
-    selected = max(range(len(transforms)), key=lambda index: demo["mean"](tail, "weights", index))
-    strength = transforms[selected].strength(demo["mean"](tail, "magnitudes", selected))
+    if objective == README:
+        net = follow_readme(seed)
+    else:
+        list(demo["train"](net, data, epochs, objective))
+    layer = net.augment if objective != README else net.augment[0]
+    index = 0 if objective == README else int(layer.weights.argmax())  # there all are kept
+    transform = layer.transforms[index]
     return {
-        "regularizer": regularizer,
-        "mixing": mixing,
+        "objective": objective,
         "seed": seed,
-        "selected": transforms[selected].name,
-        "weight": round(demo["mean"](tail, "weights", selected), 3),
-        "strength": round(strength, 3),
-        "unit": transforms[selected].unit,
+        "selected": transform.name,
+        "weight": round(layer.weights[index].item(), 3),
+        "strength": round(float(transform.strength(layer.magnitudes[index].item())), 3),
+        "unit": transform.unit,
         "test accuracy": round(demo["accuracy"](net, data.test.x, data.test.y), 3),
     }
+
+
+def follow_readme(seed: int) -> AugNet:
+    """Run the loop of the README on the data of a seed."""
+    blocks = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1:]
+    (block,) = (block.split("```")[0] for block in blocks if README in block)
+    names: dict[str, object] = {}
+    exec(block.replace("sinusoids.load()", f"sinusoids.load({seed})"), names)
+    net = names["net"]
+    assert isinstance(net, AugNet)
+    return net
 
 
 def git(*arguments: str) -> str:
@@ -76,21 +89,19 @@ def main() -> None:
     seeds = options.parse_args().seeds
     demo = runpy.run_path(str(ROOT / "examples" / "01_sinusoids.py"))
     rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-    known = {(row["regularizer"], row["mixing"], row["seed"]) for row in rows}
-    settings = [(regularizer, "weighted") for regularizer in demo["CHOICES"]] + [
-        ("data_space_norm", "drawn")
-    ]
-    wanted = [(*setting, seed) for setting in settings for seed in range(seeds)]
+    known = {(row["objective"], row["seed"]) for row in rows}
+    objectives = (README, *demo["OBJECTIVES"])
+    wanted = [(objective, seed) for objective in objectives for seed in range(seeds)]
     missing = [run for run in wanted if run not in known]
     stamp = commit()
-    for regularizer, mixing, seed in track(missing, "running", disable=not sys.stdout.isatty()):
-        rows.append({**run(demo, seed, regularizer, mixing), "commit": stamp})
+    for objective, seed in track(missing, "running", disable=not sys.stdout.isatty()):
+        rows.append({**run(demo, seed, objective), "commit": stamp})
         save(rows)
-    for setting in settings:
-        mine = [row for row in rows if (row["regularizer"], row["mixing"]) == setting]
+    for objective in objectives:
+        mine = [row for row in rows if row["objective"] == objective]
         right = [row["strength"] for row in mine if row["selected"] == "frequency_shift"]
         print(
-            f"{', '.join(setting)}: the right transform in {len(right)} of {len(mine)} seeds",
+            f"{objective}: the right transform in {len(right)} of {len(mine)} seeds",
             end="",
         )
         if right:

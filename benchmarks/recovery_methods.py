@@ -86,7 +86,7 @@ def learn_without_net(task: Task, seed: int) -> Outcome:
 
 
 def layers(task: Task, seed: int) -> Outcome:
-    """Ours: one selective layer, transforms competing in data space."""
+    """Ours: one layer that selects the transform that moves the data farthest at its range."""
     result = learn(*task.train(seed), layers=[task.transforms], seed=seed)
     return rows_of(result.invariances), score(result.net, task, seed)
 

@@ -21,8 +21,8 @@ from speed import commit, measure
 from augnet import AugNet
 from augnet.layers import identity
 from augnet.paper.config import read, resolve
+from augnet.paper.objective import Objective, build_regularizer
 from augnet.paper.run import AUGMENTS, make
-from augnet.paper.train import Objective, build_regularizer
 from augnet.trunks import TRUNKS
 
 RESULTS = Path(__file__).parents[1] / "results" / "throughput.json"

@@ -40,7 +40,8 @@ COMMANDS_PAGE = """\
 
 All commands and options, made from the code by `python docs/reference.py`. `augnet COMMAND --help`
 prints the same. Results go to stdout. Progress, notes and errors go to stderr. The exit code is 0
-after success, 2 after an error that you can fix (it is one line), and 130 after Ctrl-C.
+after success, 1 if an audit finds what `--fail-on` names, 2 after an error that you can fix (it is
+one line), and 130 after Ctrl-C.
 """
 
 

@@ -1,10 +1,13 @@
 """What the tests share: real data, where it is at hand, and made-up data where it is not needed."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from browsing import start_browser
 
 from augnet.paper.datasets import cifar
 from augnet.training import threads
@@ -37,3 +40,11 @@ def made_up_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (100, 3, 32, 32), dtype=np.uint8)
     monkeypatch.setattr(cifar, "find", lambda root: root)
     monkeypatch.setattr(cifar, "read", lambda folder, files: (pixels, torch.arange(100) % 10))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Give a browser without a window."""
+    window = start_browser(tmp_path_factory.mktemp("profile"))
+    yield window
+    window.quit()

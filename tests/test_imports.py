@@ -1,6 +1,7 @@
 """The library does not import the reproduction."""
 
 import ast
+import re
 from pathlib import Path
 
 import augnet
@@ -10,7 +11,7 @@ PAPER = "augnet.paper"
 
 
 def imported(source: str, package: str) -> set[str]:
-    """Return the modules that a source imports anywhere, also within functions."""
+    """Return the modules that a source imports anywhere, also within functions and by a string."""
     names = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -19,6 +20,8 @@ def imported(source: str, package: str) -> set[str]:
             parents = package.split(".")[: 1 - node.level or None] if node.level else []
             base = ".".join([*parents, *([node.module] if node.module else [])])
             names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"[\w.]+(:\w+)?", str(node.value)):
+            names.add(str(node.value).partition(":")[0])
     return names
 
 
@@ -49,6 +52,8 @@ def test_every_way_to_import_the_paper_is_noticed():
         "def f():\n    from augnet.paper import config",
         "from . import paper",
         "from .paper import run",
+        "import_module('augnet.paper.run')",
+        "add_command(app, 'paper', 'augnet.paper.cli:app')",
     ):
         assert uses_paper(source), source
     assert uses_paper("from ..paper import run", "augnet.app")

@@ -29,6 +29,7 @@ from augnet import (
 )
 from augnet.aggregate import AGGREGATES, uncertainty
 from augnet.transforms import IMAGES, SIGNALS, HorizontalFlip, Rotate, VerticalFlip
+from augnet.transforms.base import take
 from augnet.transforms.noise import uniform
 
 # Dynamo makes an instance of a custom autograd function, and torch warns that nobody should.
@@ -66,8 +67,11 @@ def signal_net(**settings):
 def test_the_output_is_the_aggregate_of_the_trunk_over_copies(aggregate, copies):
     net = signal_net(aggregate=aggregate, copies=copies).eval()
     x = inputs(SIGNALS)
-    generator = seeded(1)
-    views = torch.stack([net.trunk(net.augment(x, generator)) for _ in range(copies)])
+    params = net.copy_params(x, seeded(1))
+    rows = torch.arange(copies * len(x)).split(len(x))
+    views = torch.stack(
+        [net.trunk(net.augment.apply_params(x, take(params, each))) for each in rows]
+    )
     expected = {
         "values": views.mean(0),
         "logits": views.mean(0),
@@ -216,7 +220,7 @@ def test_memory_is_flat_in_the_number_of_copies(monkeypatch, max_batch, rows):
 
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])
 @pytest.mark.parametrize(
-    ("aggregate", "tolerance"), [("logits", 0.5), ("probabilities", 0.2), ("values", 2.0)]
+    ("aggregate", "tolerance"), [("logits", 0.5), ("probabilities", 0.2), ("values", 4.0)]
 )
 def test_samples_that_are_settled_get_no_more_copies(sampling, aggregate, tolerance):
     net = signal_net(copies=22, sampling=sampling, aggregate=aggregate).eval()
@@ -224,9 +228,10 @@ def test_samples_that_are_settled_get_no_more_copies(sampling, aggregate, tolera
     x[::3] /= 1000  # which the trunk answers alike whatever happens to them
     x[1::3] *= 10
     whole, sizes = net(x, seeded(3)), []
-    torch.testing.assert_close(net.predict(x, 0.0, seeded(3)).output, whole)
+    settled = net.predict(x, 0.0, seeded(3), step=4, sampling=sampling)
+    torch.testing.assert_close(settled.output, whole)
     net.trunk.register_forward_pre_hook(lambda trunk, args: sizes.append(len(args[0])))
-    output, copies = net.predict(x, tolerance, seeded(3))
+    output, copies = net.predict(x, tolerance, seeded(3), step=4, sampling=sampling)
     assert sum(sizes) == copies.sum()
     assert copies.min() < copies.max() == 22
     # Each sample gets its copies, whatever the others do.
@@ -234,6 +239,47 @@ def test_samples_that_are_settled_get_no_more_copies(sampling, aggregate, tolera
     for count in copies.unique():
         rows = copies == count
         torch.testing.assert_close(output[rows], net.aggregate(everything[:count, rows]))
+
+
+def test_predict_draws_stratified_copies_that_are_stratified_from_the_first_run_on():
+    (shift,) = build_transforms({"name": "amplitude_scale", "limit": 2})
+    augment = AugmentationLayer(shift, magnitude=1.0)
+    net = AugNet(augment, nn.Identity(), "values", copies=20).eval()
+    x = torch.ones(300, 1)
+    whole = net.predict(x, 0.0, seeded(0)).output
+    net.sampling = "stratified"
+    torch.testing.assert_close(net(x, seeded(0)), whole)
+    places = net.outputs(x, seeded(0))[..., 0].log2() / 2 + 0.5
+    for run in places.split(5):
+        parts = (run * 5).floor().clamp(0, 4).sort(0).values
+        assert (parts == torch.arange(5.0)[:, None]).float().mean() > 0.99  # rounding
+    first = net.predict(x, 1e9, seeded(0))
+    assert first.copies.tolist() == [5] * 300
+    torch.testing.assert_close(first.output[:, 0], net.outputs(x, seeded(0))[:5, :, 0].mean(0))
+    assert net.predict(x, 1e9, copies=8).copies.tolist() == [4] * 300
+    assert net.predict(x, 1e9, copies=22).copies.tolist() == [4] * 300
+
+
+@pytest.mark.parametrize("sampling", ["independent", "stratified"])
+@pytest.mark.parametrize("small", [0, 2**30])
+def test_params_of_several_copies_are_drawn_at_once(monkeypatch, sampling, small):
+    monkeypatch.setattr("augnet.net.SMALL", small)
+    net = signal_net(copies=10, sampling=sampling).eval()
+    x, drawn = inputs(SIGNALS, batch=3), []
+    sample_params = net.augment.sample_params
+
+    def counting(shape, *more):
+        drawn.append(shape[0])
+        return sample_params(shape, *more)
+
+    monkeypatch.setattr(net.augment, "sample_params", counting)
+    outputs = net.outputs(x, seeded(1))
+    assert drawn == ([30] if small else [15, 15])
+    for max_batch in (1, 6, 12):
+        net.max_batch = max_batch
+        torch.testing.assert_close(net.outputs(x, seeded(1)), outputs)
+    settled = net.predict(x, 0.0, seeded(1), step=3, sampling=sampling).output
+    torch.testing.assert_close(settled, outputs.mean(0))
 
 
 def test_any_augment_can_stop_early():

@@ -3,11 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from augnet import TRANSFORMS, __version__
+from augnet import __version__
 from augnet.app import commands
-from augnet.app.commands.screen import console
 
 app = typer.Typer(
     help="Learn which transformations data is invariant to, how far, and build that in.",
@@ -31,12 +29,3 @@ def main(
     ] = False,
 ) -> None:
     """Learn which transformations data is invariant to, how far, and build that in."""
-
-
-@app.command("transforms")
-def list_transforms() -> None:
-    """List all transforms."""
-    table = Table("transform", "description", "input", "unit of the limit")
-    for name, cls in TRANSFORMS.items():
-        table.add_row(name, (cls.__doc__ or "").splitlines()[0], str(cls.domain), cls.unit)
-    console.print(table)

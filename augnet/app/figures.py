@@ -1,12 +1,14 @@
 """Draw samples at the edges of each range, the confusion of classes, and learning curves."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Generator, Tensor
 
-from augnet.app.style import SOFT, WIDTH, canvas, color, legend, tidy
+from augnet.app.style import INK, SOFT, WIDTH, canvas, color, legend, tidy
 from augnet.app.wording import with_unit
 from augnet.data import InputSpec
 from augnet.learn.result import Invariance
@@ -22,30 +24,43 @@ DRAWS = 8
 """Draws of params; the one that changes most samples is shown."""
 MAX_POINTS = 400
 """Points of a trace."""
-UNCHANGED = "unchanged"
+UNCHANGED, EDGE, BEYOND = "unchanged", "edge", "beyond"
+BEYOND_FACTOR = 2.5
+"""Views beyond a range are this many times as strong as those at its edge, within the limit."""
 PHASES = {"reference": "no transforms", "compared": "nets to compare", "net": "the net"}
 """What is trained in a phase; others are shown by their names."""
 MEASURED = "transforms"
 """The phase whose rows are the answers for transforms, and no epochs."""
 
 
+class Step(NamedTuple):
+    """One column of a figure."""
+
+    fraction: float
+    """Of the limit; its sign is the direction."""
+    title: str
+    place: str = ""
+    """`edge` of the range, `beyond` it, or nothing."""
+
+
 def edges(row: Invariance, x: Tensor, spec: InputSpec, seed: int = 0) -> Figure | None:
-    """Draw samples unchanged and at the edges of the range of a transform; None for vectors."""
+    """Draw samples unchanged, at the edges of a range, and beyond; None for vectors."""
     if spec.kind == "vectors":
         return None
-    steps = _steps(row)
+    steps = steps_of(row)
 
     def views_of(seed: int) -> list[Tensor]:
-        return [_view(row, x, fraction, seed) for fraction in steps.values()]
+        return [view_at(row, x, step.fraction, seed) for step in steps]
 
     drawn = (views_of(seed + number) for number in range(DRAWS))
     views = max(drawn, key=lambda views: _changed(views, x))
+    titles, places = [step.title for step in steps], [step.place for step in steps]
     if spec.kind == "images":
-        return _images(views, list(steps))
-    return _traces(views, list(steps), spec)
+        return draw_images(views, titles, places)
+    return draw_traces(views, titles, spec, places)
 
 
-def _view(row: Invariance, x: Tensor, fraction: float, seed: int) -> Tensor:
+def view_at(row: Invariance, x: Tensor, fraction: float, seed: int) -> Tensor:
     """Apply a transform to all samples at a fraction of its limit, whose sign is the direction."""
     fractions = x.new_full((len(x),), abs(fraction))
     signs = x.new_full((len(x),), -1.0 if fraction < 0 else 1.0)
@@ -58,51 +73,82 @@ def _changed(views: Sequence[Tensor], x: Tensor) -> int:
     return int(sum((end != 0).any(1).sum() for end in ends))
 
 
-def _steps(row: Invariance) -> dict[str, float]:
-    """Return fractions of the limit by title: from one edge of the range to the other."""
-    edge = row.magnitude
-    if isinstance(row.transform, Bernoulli):
-        return {UNCHANGED: 0.0, row.transform.name: 1.0}
-    if isinstance(row.transform, Signed):
-        fractions = [-edge, -edge / 2, 0.0, edge / 2, edge]
+def steps_of(row: Invariance) -> list[Step]:
+    """Return what to show: from beyond one edge of the range to beyond the other.
+
+    A transform that is not invariant has no range, and is shown at its limit and half of it.
+    """
+    transform, edge = row.transform, row.magnitude
+    if isinstance(transform, Bernoulli):
+        return [Step(0.0, UNCHANGED), Step(1.0, transform.name)]
+    if not row.kept:
+        steps = [(0.5, ""), (1.0, "")]
+    elif edge < 1:
+        steps = [(edge, EDGE), (min(1.0, BEYOND_FACTOR * edge), BEYOND)]
     else:
-        fractions = [0.0, edge / 2, edge]
-    return {
-        with_unit(row, float(row.transform.strength(each))) if each else UNCHANGED: each
-        for each in fractions
-    }
+        steps = [(0.5, ""), (1.0, EDGE)]
+    if isinstance(transform, Signed):
+        steps = [(-value, place) for value, place in steps[::-1]] + steps
+    found = [
+        Step(value, with_unit(row, float(transform.strength(value))).replace("-", "−"), place)
+        for value, place in steps
+    ]
+    found.insert(len(found) // 2 if isinstance(transform, Signed) else 0, Step(0.0, UNCHANGED))
+    return found
 
 
-def _images(views: Sequence[Tensor], titles: Sequence[str]) -> Figure:
+def draw_images(
+    views: Sequence[Tensor], titles: Sequence[str], places: Sequence[str] = ()
+) -> Figure:
+    """Draw images in a row per sample and a column per view; views beyond a range are dashed."""
     count = len(views[0])
-    figure = canvas(WIDTH / 5 * count + 0.4)
+    places = places or [""] * len(views)
+    figure = canvas(WIDTH / 5 * count + 0.6)
     axes = figure.subplots(count, max(5, len(views)), squeeze=False)
-    for column, (title, view) in enumerate(zip(titles, views, strict=True)):
-        axes[0, column].set_title(title.replace(" of ", "\nof ", 1), fontsize=9, color=SOFT)
-        for axis, image in zip(axes[:, column], view, strict=True):
-            shown = image.clamp(0, 1).permute(1, 2, 0)
-            shown = shown.expand(-1, -1, 3) if shown.shape[2] == 1 else shown[..., :3]
-            axis.imshow(shown.numpy(), interpolation="nearest")
     for axis in axes.flat:
-        axis.set(xticks=[], yticks=[])
-        axis.spines[:].set_visible(False)
+        axis.set_axis_off()
+    for column, (title, view) in enumerate(zip(titles, views, strict=True)):
+        place = places[column]
+        text = title.replace(" of ", "\nof ", 1) + (f"\n{place}" if place else "")
+        axes[0, column].set_title(text, fontsize=9, color=INK if place else SOFT)
+        for axis, image in zip(axes[:, column], view, strict=True):
+            draw_image(axis, image, place)
     return figure
 
 
-def _traces(views: Sequence[Tensor], titles: Sequence[str], spec: InputSpec) -> Figure:
+def draw_image(axis: Axes, image: Tensor, place: str = "") -> None:
+    """Draw an image (C, H, W), in a frame if it is at the edge of a range or beyond it."""
+    shown = image.clamp(0, 1).permute(1, 2, 0)
+    shown = shown.expand(-1, -1, 3) if shown.shape[2] == 1 else shown[..., :3]
+    axis.set_axis_on()
+    axis.set(xticks=[], yticks=[])
+    axis.imshow(shown.numpy(), interpolation="nearest")
+    axis.spines[:].set(visible=bool(place), color=color(0 if place == EDGE else 1), lw=2.2)
+    axis.spines[:].set_linestyle("-" if place == EDGE else (0, (2, 2)))
+
+
+def draw_traces(
+    views: Sequence[Tensor], titles: Sequence[str], spec: InputSpec, places: Sequence[str] = ()
+) -> Figure:
+    """Draw the first channel of signals, a row per sample; views beyond a range are dashed."""
     count = len(views[0])
+    places = places or [""] * len(views)
     shown = min(views[0].shape[-1], MAX_POINTS)
     time = (torch.arange(shown) / (spec.sfreq or 1.0)).numpy()
     figure = canvas(1.1 * count + 0.5)
     axes = figure.subplots(count, sharex=True, squeeze=False)[:, 0]
     unchanged = titles.index(UNCHANGED)
-    others = [n for n in (0, len(titles) - 1) if n != unchanged]
+    edges = [n for n, place in enumerate(places) if place == EDGE]
+    others = edges or [n for n in (0, len(titles) - 1) if n != unchanged]
+    others += [len(titles) - 1] if places[-1] == BEYOND else []
     for number, axis in enumerate(axes):
         trace = views[unchanged][number, 0, :shown].numpy()
         axis.plot(time, trace, lw=1.6, color=SOFT, label=UNCHANGED)
         for tint, other in enumerate(others):
             trace = views[other][number, 0, :shown].numpy()
-            axis.plot(time, trace, lw=1.0, color=color(tint), label=titles[other])
+            place, style = places[other], ":" if places[other] == BEYOND else "-"
+            label = f"{titles[other]}, {place}" if place else titles[other]
+            axis.plot(time, trace, style, lw=1.0, color=color(tint), label=label)
         tidy(axis)
     axes[-1].set_xlabel("seconds" if spec.sfreq else "samples")
     legend(figure, *axes)

@@ -19,7 +19,7 @@ from augnet.categories import listing
 from augnet.data import Collection, Split, read, split
 from augnet.learn import Learner
 from augnet.learn.config import parse_budget
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, name_classes
 from augnet.model import Model, to_bytes
 from augnet.model.header import SCHEMA, InvarianceRecord, Measurement
 from augnet.training import (
@@ -29,6 +29,7 @@ from augnet.training import (
     fingerprint,
     keep_freed_memory,
 )
+from augnet.training.manifest import digest
 
 RESERVED = 0.1
 """The fraction of a time budget that is kept for the evaluation and the page."""
@@ -49,8 +50,7 @@ class Job:
         self.directory.check()
         options, seed = asdict(self.settings.read), self.settings.learn.seed
         samples = read(self.settings.data, seed=seed, **options)
-        self.fingerprint = _fingerprint(samples)
-        self.described = {"samples": len(samples), "classes": listing(samples.classes)}
+        self.fingerprint, self.described = describe_collection(samples)
         self.split = split(samples, seed)
         self.input_spec = self.split.train.input_spec.fitted(self.split.train.x)
         return self.split
@@ -100,13 +100,15 @@ class Job:
             "trunk": self.settings.learn.trunk,
             "classes": test.classes,
             "input_spec": self.input_spec,
-            "invariances": result.invariances,
+            "invariances": name_classes(result.invariances, test.classes),
             "measurement": Measurement.of(result),
             "settings": self.directory.settings,
         }
         shape = self.input_spec.shape
         model = Model.of(result.net, shape, **fields)
+        began = time.monotonic()
         evaluation = evaluate(model, test.x, test.y, self.settings.learn.seed)
+        seconds = self.learner.seconds | {"test samples": time.monotonic() - began}
         model = Model.of(result.net, shape, evaluation=evaluation.values, **fields)
         summary = json.dumps(_summary(model, evaluation, self.split), indent=1, allow_nan=False)
         self.directory.finish(
@@ -114,7 +116,9 @@ class Job:
                 "model.safetensors": to_bytes(model),
                 "invariances.json": f"{summary}\n",
                 "history.jsonl": "".join(f"{json.dumps(row)}\n" for row in result.history),
-                "index.html": page(model, self.settings, evaluation, self.split, result.history),
+                "index.html": page(
+                    model, self.settings, evaluation, self.split, result.history, seconds
+                ),
             }
         )
         return evaluation
@@ -150,12 +154,20 @@ class Job:
             ) from None
 
 
-def _fingerprint(samples: Collection) -> str:
-    """Return the fingerprint of samples, labels, the names of classes, and groups."""
+def describe_collection(samples: Collection) -> tuple[str, dict[str, Any]]:
+    """Return a fingerprint of the data, and what a directory says about it."""
     classes = torch.tensor(list("\n".join(samples.classes).encode()), dtype=torch.uint8)
-    labels = torch.empty(0) if samples.y is None else samples.y
-    groups = () if samples.groups is None else (samples.groups,)
-    return fingerprint(samples.x, labels, classes, *groups)
+    parts = {
+        "samples": samples.x,
+        "labels": samples.y,
+        "classes": classes,
+        "groups": samples.groups,
+    }
+    digests = {
+        name: fingerprint(*(() if part is None else (part,))) for name, part in parts.items()
+    }
+    about = {"samples": len(samples), "classes": listing(samples.classes), "digests": digests}
+    return digest("\n".join(digests.values()).encode()), about
 
 
 def _for_learning(given: int | float | None) -> int | float | None:

@@ -12,6 +12,7 @@ import torch
 from augnet import files
 from augnet.data import Collection, DataError
 from augnet.model import Model
+from augnet.net import TOLERANCE
 
 Columns = Mapping[str, Sequence[Any]]
 PARQUET = (".parquet", ".pq")
@@ -24,19 +25,14 @@ def predictions(
     data: Collection,
     seed: int = 0,
     copies: int | None = None,
-    tolerance: float | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Columns:
     """Return columns: names of samples, predictions, and the probability of each class.
 
-    With a tolerance, a sample gets no more copies once its prediction is settled; the column
-    `copies` counts them.
+    A sample gets no more copies once its prediction is settled; the column `copies` counts them.
     """
-    columns: dict[str, Sequence[Any]] = {"sample": data.names}
-    if tolerance is None:
-        outputs = model.outputs(data.x, seed, copies=copies)
-    else:
-        outputs, used = model.predict(data.x, tolerance, seed, copies=copies)
-        columns["copies"] = used.tolist()
+    outputs, used = model.predict(data.x, tolerance, seed, copies=copies)
+    columns: dict[str, Sequence[Any]] = {"sample": data.names, "copies": used.tolist()}
     classes = model.header.classes
     if not classes:
         values = outputs.reshape(len(data), -1)

@@ -12,6 +12,8 @@ from augnet.learn.config import OPTIONS, LearnConfig
 from augnet.model.header import MAX_COPIES
 from augnet.text import printable
 
+MAX_SEED = 2**32 - 1
+"""The largest seed that torch and numpy both take."""
 FIELDS: dict[str, Field[Any]] = {each.name: each for each in (*OPTIONS, *fields(ReadOptions))}
 """All options, in the order of `augnet learn --help`."""
 SPEED = ("threads", "jobs")
@@ -112,10 +114,10 @@ ARGUMENTS = {
     "layers": Argument(Path | None, "In a TOML file.", read_layers, lambda layers: "LAYERS.toml"),
     "trunk": Argument(str, "On the command line: small, resnet18, or module:Class."),
     "budget": Argument(str | None),
-    "seed": Argument(int, min=0),
-    "seeds": Argument(int, min=1),
+    "seed": Argument(int, min=0, max=MAX_SEED),
+    "seeds": Argument(int, min=1, max=100),
     "copies": Argument(int, min=1, max=MAX_COPIES),
-    "threads": Argument(int | None, min=1),
+    "threads": Argument(int | None, min=1, max=1024),  # more end in a lack of memory
     "tolerance": Argument(float),
     "jobs": Argument(int, min=1),
     "task": Argument(str),

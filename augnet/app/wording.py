@@ -20,6 +20,25 @@ def status(row: Invariance) -> str:
     return row.status.replace("_", " ")
 
 
+def symbol(row: Invariance) -> str:
+    """Return a sign for the status: ✓ kept, ✗ not invariant, ? unclear."""
+    return "✓" if row.kept else "?" if row.status == "unclear" else "✗"
+
+
+def by_use(rows: Sequence[Invariance]) -> list[Invariance]:
+    """Sort by use: what is kept, then what is not invariant, then what is unclear.
+
+    Of what is kept, that which costs least comes first; of the rest, that which costs most.
+    """
+    order = {"✓": 0, "✗": 1, "?": 2}
+
+    def key(row: Invariance) -> tuple[int, float]:
+        cost = row.cost or 0.0
+        return order[symbol(row)], cost if row.kept else -cost
+
+    return sorted(rows, key=key)
+
+
 def reason(row: Invariance) -> str:
     """Write why a transform is unclear; "" if it is not."""
     return (row.reason or NO_REASON) if row.status == "unclear" else ""
@@ -31,6 +50,9 @@ def strength(row: Invariance) -> str:
         return "–"
     if row.unit == "probability":
         return f"probability {row.strength:.2g}"
+    if row.by_direction and not isinstance(row.transform, Multiplicative):
+        low, high = (with_unit(row, part.strength) for part in row.by_direction)
+        return f"−{low} to +{high}"
     if isinstance(row.transform, Multiplicative):
         return f"a factor of {row.strength:.3g} up or down"
     return f"{row.transform.prefix}{with_unit(row, row.strength)}"

@@ -12,6 +12,7 @@
     arrays       .npz, .npy, safetensors
     recordings   EDF and FIF, through MNE
     split        training and test samples
+    examples     small data sets that come with augnet
 
 Reading never executes or unpickles anything.
 """
@@ -23,6 +24,7 @@ from typing import Any, TypeAlias
 
 from augnet.data.arrays import arrays
 from augnet.data.collection import Collection
+from augnet.data.examples import EXAMPLES, find, load_digits
 from augnet.data.folders import walk
 from augnet.data.input_spec import InputSpec
 from augnet.data.options import ReadOptions
@@ -37,6 +39,7 @@ __all__ = [
     "ReadLog",
     "ReadOptions",
     "Split",
+    "load_digits",
     "read",
     "split",
 ]
@@ -61,12 +64,14 @@ def read(
 ) -> Collection:
     """Read data of any kind; with `input_spec`, in the way it describes.
 
+    `path` is a file or a folder, or the name of a data set that comes with augnet: "digits".
+
     `options` are those of `ReadOptions`. An option that this kind of data does not take is refused.
     `seed` draws the samples if there are more than `max_samples`.
     """
-    path = Path(path)
+    path, source = find(Path(path))
     if not path.exists():
-        raise DataError(f"{path} does not exist")
+        raise DataError(f"{path} does not exist; augnet itself has {', '.join(EXAMPLES)}")
     if not (path.is_file() or path.is_dir()):
         raise DataError(f"{path} is a pipe or a device: expected a file or a folder")
     given = ReadOptions(**options)
@@ -76,7 +81,10 @@ def read(
             name = each.name.replace("_", "-")
             hint = GROUPS_HINTS.get(kind, "") if name == "groups" else ""
             raise DataError(f"--{name} is not for {path}, which is read as {kind}{hint}")
-    return reader(path, given, input_spec, labeled, seed)
+    samples = reader(path, given, input_spec, labeled, seed)
+    if source:
+        samples.log.note(source)
+    return samples
 
 
 def _reader(path: Path, options: ReadOptions) -> tuple[Reader, str, set[str]]:

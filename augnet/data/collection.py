@@ -1,5 +1,6 @@
 """What every reader returns: samples, labels, and a log."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from augnet.text import MAX_NAME, printable
 
 MAX_CLASSES = 1000
 """More classes than this are taken for a mistake."""
+MAX_WHOLE = 2**53
+"""Below, floats are exact: from here on, two whole numbers may be the same float."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,10 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
     if array.dtype.kind not in "fiubUS":
         raise DataError(f"labels are numbers or strings; got an array of {array.dtype}")
     if array.dtype.kind in "US":
-        numbers = _numbers(array)
+        numbers = _numbers(array, task)
         if numbers is not None and (task == "regression" or (numbers % 1 != 0).any()):
             array = numbers
-        elif task == "regression":
-            raise DataError(f"regression takes numbers as labels; got {array[0]!r}")
-        elif numbers is not None:
+        elif numbers is not None and (np.abs(numbers) < MAX_WHOLE).all():
             array = numbers.astype(np.int64)
     if array.ndim > 1 and array.shape[1:] == (1,):
         array = array[:, 0]
@@ -109,6 +110,11 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise DataError("some labels are NaN: remove those samples, or use --task regression")
+        if (np.abs(array) >= MAX_WHOLE).any():
+            raise DataError(
+                f"some labels are as large as {np.abs(array).max():.3g}: use --task regression if "
+                "these are values, and names as labels if they are classes"
+            )
         array = array.astype(np.int64)
     names, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(names) > MAX_CLASSES:
@@ -141,13 +147,31 @@ def to_float(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array.astype(np.float32)
 
 
-def _numbers(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Convert strings to numbers, if all of them are numbers."""
+def _numbers(texts: np.ndarray[Any, Any], task: Task) -> np.ndarray[Any, Any] | None:
+    """Convert strings to numbers, if all of them are; refuse values mixed with other words."""
     try:
         numbers = texts.astype(np.float64)
     except ValueError:
-        return None
-    return numbers if np.isfinite(numbers).all() else None
+        numbers = np.array([_number(text) for text in texts.ravel()])
+    finite = np.isfinite(numbers).ravel()
+    if finite.all():
+        return numbers
+    values = bool((numbers.ravel()[finite] % 1 != 0).any())
+    if task == "regression" or (task == "auto" and values):
+        other = texts.ravel()[~finite]
+        raise DataError(
+            f"regression takes numbers as labels; {int(finite.sum())} of {len(finite)} are, "
+            f"{len(other)} are not, such as {printable(other[0])!r}: remove those "
+            "samples, or use --task classification if all are names of classes"
+        )
+    return None
+
+
+def _number(text: str | bytes) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def draw_rows(y: Tensor | None, count: int, max_samples: int, seed: int) -> Tensor:

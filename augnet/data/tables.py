@@ -13,7 +13,7 @@ from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
 from augnet.text import one_line
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+MISSING = {"", "na", "n/a", "#n/a", "nan", "null", "none", "missing", "?", "-"}
 """Words for a missing value, in lower case."""
 PATHS = ("path", "file", "filename", "file_name", "filepath", "image", "image_path")
 LABELS = ("label", "class", "target", "y", "category")

@@ -56,6 +56,7 @@ def program(model: Model, to: str, seed: int = 0, copies: int | None = None) -> 
         "seed": seed,
         "copies": fixed.copies,
         "shape": list(model.header.shape),
+        "input_spec": _input_spec(model),
         "transforms": [step.description for step in transforms(model.net.augment)],
     }
     notes = tuple(
@@ -85,6 +86,12 @@ def program(model: Model, to: str, seed: int = 0, copies: int | None = None) -> 
         )
     checked = f"ONNX Runtime gives the same outputs, to {worst:.1g}, for {len(x)} random samples"
     return Program(content, metadata, (*notes, checked))
+
+
+def _input_spec(model: Model) -> dict[str, Any] | None:
+    """Return how samples are read and scaled, for those who predict others."""
+    spec = model.header.input_spec
+    return None if spec is None else spec.model_dump(mode="json")
 
 
 def _exported(fixed: FixedParamsModel, model: Model) -> torch.export.ExportedProgram:

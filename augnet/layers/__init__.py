@@ -3,6 +3,8 @@
     layer        AugmentationLayer (eq. 2)
     module       AugmentationModule: layers in sequence
     resampling   one resampling for several affine maps
+    operators    one transform per sample: one pass for all that share an operator
+    weight_gradient   the gradient for the weights of drawn transforms
     augerino     Augerino, a distribution on the affine group
     policy       Policy, Step, ByClass, Chain: they learn nothing
     published    the tables of AutoAugment, RandAugment, TrivialAugment, crop and flip

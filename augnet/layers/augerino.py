@@ -34,6 +34,7 @@ class Augerino(nn.Module):
     """
 
     joinable_params = True
+    independent_params = True
     generators: Tensor
     names: ClassVar[tuple[str, ...]] = tuple(GENERATORS)
 

@@ -15,12 +15,16 @@ UNTRANSFORMED = 0.25
 
 
 class Choice(NamedTuple):
-    """What each sample drew in one layer: two tensors (B,)."""
+    """What each sample drew in one layer: tensors (B,)."""
 
     transform: Tensor
     """The index of its transform, or the number of transforms if it is left as it is."""
     edge: Tensor
     """Whether its transform is at the edge of its range."""
+    upper: Tensor
+    """At which end it is there; the lower end of an unsigned transform is its upper one, too."""
+    measured: Tensor
+    """Whether its loss is the cost of this edge: it is not if a later layer is measured."""
 
 
 class Assigned(NamedTuple):
@@ -43,7 +47,11 @@ def draws_strength(transform: Transform) -> bool:
 
 
 def draw_choices(
-    layers: Sequence[Sequence[Transform]], size: int, like: Tensor, generator: Generator | None
+    layers: Sequence[Sequence[Transform]],
+    size: int,
+    like: Tensor,
+    generator: Generator | None,
+    selected: Sequence[Tensor] | None = None,
 ) -> list[Choice]:
     """Draw for each layer which transform each sample of a batch gets, and where in its range.
 
@@ -52,6 +60,10 @@ def draw_choices(
     other half get one transform of every layer, within its range. All shares are those of the
     batch to within one sample. Within a layer, all transforms get the same share.
 
+    If layers have `selected` one transform each, a sample at the edge of a transform also gets
+    those selected by the layers before, at the same end of their ranges: so the cost is that of all
+    these layers together.
+
     A Bernoulli transform has no edge: samples that draw it get it with its probability. A layer
     that has nothing else acts on all samples, also on those that no other layer changes.
     """
@@ -59,6 +71,7 @@ def draw_choices(
     place = _evenly(size, like, generator)
     none = place < UNTRANSFORMED
     alone = (place < UNTRANSFORMED + share) & ~none
+    upper = uniform(like, (size,), generator) < 0.5
     ranged = [any(map(has_range, transforms)) for transforms in layers]
     count = sum(len(transforms) for transforms, has in zip(layers, ranged, strict=True) if has)
     slot = _index((place - UNTRANSFORMED) / share, count)
@@ -67,17 +80,22 @@ def draw_choices(
     for number, (transforms, has) in enumerate(zip(layers, ranged, strict=True)):
         if number or not has:
             place = _evenly(size, like, generator)
-        within = _index(place, len(transforms))
+        index = _index(place, len(transforms))
         if not has:
-            choices.append(Choice(within, torch.zeros_like(none)))
+            never = torch.zeros_like(none)
+            choices.append(Choice(index, never, upper, never))
             continue
-        own = alone & (slot >= start) & (slot < start + len(transforms))
-        index = torch.where(own, slot - start, within)
-        index = index.masked_fill(none | (alone & ~own), len(transforms))
+        end = start + len(transforms)
+        own = alone & (slot >= start) & (slot < end)
+        below = alone & (slot >= end) & (selected is not None)
+        index = torch.where(own, slot - start, index)
+        if selected is not None:
+            index = torch.where(below, selected[number], index)
+        index = index.masked_fill(none | (alone & ~own & ~below), len(transforms))
         for bernoulli in (i for i, each in enumerate(transforms) if not has_range(each)):
             own = own & (index != bernoulli)
-        choices.append(Choice(index, own))
-        start += len(transforms)
+        choices.append(Choice(index, own | below, upper, own))
+        start = end
     return choices
 
 
@@ -90,16 +108,16 @@ def assign(
 ) -> Assigned:
     """Draw the params of all transforms, and put the samples at an edge there.
 
-    A transform that draws a strength is at its edge if this is the upper end of its range, or
-    either end with the same probability if it is signed. One with other params is at its edge at
-    the magnitude itself, and within its range at a uniform fraction of it.
+    A transform that draws a strength is at its edge if this is the upper end of its range, or the
+    chosen end if it is signed. One with other params is at its edge at the magnitude itself, and
+    within its range at a uniform fraction of it.
     """
     fractions = uniform(like, shape[:1], generator)
     params = []
     for transform in transforms:
         drawn = transform.sample_params(shape, like, generator)
         if isinstance(transform, Ranged) and draws_strength(transform):
-            end = torch.where(drawn < 0, transform.low, 1.0).to(drawn.dtype)
+            end = torch.where(choice.upper, 1.0, transform.low or 1.0).to(drawn.dtype)
             drawn = torch.where(choice.edge, end, drawn)
         params.append(drawn)
     return Assigned(choice, fractions.masked_fill(choice.edge, 1.0), params)
@@ -117,6 +135,12 @@ def magnitudes_per_sample(
     for transform, magnitude in zip(transforms, magnitudes, strict=True):
         whole = draws_strength(transform) or not has_range(transform)
         yield magnitude * (changed if whole else weakened)
+
+
+def distance(x: Tensor, view: Tensor) -> Tensor:
+    """Return how far each sample is from its view, (B,): the root of the mean square."""
+    moved = (view.detach() - x.detach()).float().flatten(1)
+    return moved.square().mean(1).sqrt()
 
 
 def _evenly(size: int, like: Tensor, generator: Generator | None) -> Tensor:

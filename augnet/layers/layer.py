@@ -7,10 +7,19 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet import validation
-from augnet.layers.edges import Assigned, Choice, assign, draw_choices, magnitudes_per_sample
+from augnet.layers.edges import (
+    Assigned,
+    Choice,
+    assign,
+    distance,
+    draw_choices,
+    magnitudes_per_sample,
+)
+from augnet.layers.operators import pick_all, pick_rows
 from augnet.layers.resampling import Maps, Resampling, chosen_maps, resample, shared_resampling
+from augnet.layers.weight_gradient import with_weight_gradient
 from augnet.transforms import Transform, spread
-from augnet.transforms.base import Linear, Params, checked_apply, full_precision, grouped
+from augnet.transforms.base import Linear, Params, checked_apply, full_precision
 from augnet.transforms.geometry import Affine
 from augnet.transforms.noise import chosen, uniform
 from augnet.transforms.relax import unit_interval
@@ -56,17 +65,21 @@ class AugmentationLayer(nn.Module):
     reads nothing.
 
     With `mixing="drawn"` training also draws one transform per sample, at the cost of one transform
-    (see `_with_weight_gradient`). The loss is then that of single transforms, not of their blend.
+    (see `with_weight_gradient`). The loss is then that of single transforms, not of their blend.
 
     While a `RangeTuner` is attached (`tuned`), training draws one transform per sample as it wants
-    them (`draw_choices`), whatever the weights, and `choice` remembers the last draw.
+    them (`draw_choices`), whatever the weights. `choice` and `moved` remember the last draw and how
+    far it moved each sample; `selected` is the transform that the tuner selects, if it selects one.
 
     Fast paths equal a plain definition that stays in the code, and tests compare them: `mix` equals
-    `mix_plainly`, `pick` and `pick_by_map` equal `pick_by_mask`.
+    `mix_plainly`, `pick` and `pick_by_map` equal `pick_by_mask`. Draws read nothing from
+    an accelerator.
     """
 
     tuned: bool = False
     choice: Choice | None = None
+    moved: Tensor | None = None
+    selected: Tensor | None = None
 
     def __init__(
         self,
@@ -123,6 +136,11 @@ class AugmentationLayer(nn.Module):
         """Whether params of several copies can be joined: in eval, where none are skipped."""
         return not self.training
 
+    @property
+    def independent_params(self) -> bool:
+        """Whether params of several copies can be drawn at once: no transform pairs samples."""
+        return not any(transform.batch_coupled for transform in self.transforms)
+
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Return a view of each sample."""
         self.check(x)
@@ -173,8 +191,11 @@ class AugmentationLayer(nn.Module):
                 view = self.pick_by_mask(x, params)
             else:
                 view = self.pick(x, params)
+            if isinstance(params, Assigned):
+                self.moved = distance(x, view)
             if self.training and isinstance(params, Drawn):
-                return self._with_weight_gradient(x, view, params)
+                weight = self.weights[self._chosen(params)].to(x.dtype)
+                return with_weight_gradient(view, x, weight)
             return view
 
     def active(
@@ -230,34 +251,10 @@ class AugmentationLayer(nn.Module):
             weight = weights[index] if scale == 1 else weights[index] * scale
             yield self.transforms[index], weight, magnitudes[index], drawn
 
-    def _with_weight_gradient(self, x: Tensor, view: Tensor, params: Drawn) -> Tensor:
-        """Add a gradient for the weights to a view under one drawn transform per sample.
-
-        The choice is not differentiable. Its gradient is that of the step from the sample to its
-        view times the relative weight, whose value is 1:
-        T_q(x) + (w_q / stop(w_q) − 1) stop(T_q(x) − x). In expectation it is
-        Σ_q ⟨∇L(T_q(x)), T_q(x) − x⟩ ∇w_q. This is the gradient of the expected loss,
-        Σ_q w_q L(T_q(x)), if the loss is linear between a sample and its views; if it is convex
-        there, the cost of transforms is overestimated. A score-function estimator would need the
-        loss of each sample, which a layer does not have.
-        """
-        weights = self.weights
-        weight = weights[chosen(params.choice, weights)].to(x.dtype)
-        return view.addcmul((view - x).detach(), spread(weight / weight.detach() - 1, x))
-
     def pick(self, x: Tensor, params: Drawn | Assigned) -> Tensor:
-        """Apply one transform per sample, and compute no other.
-
-        Which transforms are needed for which samples is read from the device once per call.
-        """
-        (*groups, unchanged), back = grouped(self._chosen(params), len(self.transforms) + 1)
-        views = []
-        for (transform, magnitude, drawn), rows in zip(self._all(params), groups, strict=True):
-            if len(rows):
-                per_row = magnitude.dim() > 0 and not transform.batch_coupled
-                own = magnitude[rows] if per_row else magnitude
-                views.append(checked_apply(transform, x, own, drawn, rows))
-        return torch.cat((*views, x[unchanged]))[back]
+        """Apply one transform per sample, and compute no other (see `operators`)."""
+        pick = pick_rows if x.device.type == "cpu" else pick_all
+        return pick(x, self._chosen(params), list(self._all(params)))
 
     def pick_by_mask(self, x: Tensor, params: Drawn | Assigned) -> Tensor:
         """Apply one transform per sample, computing all of them: the definition of `pick`.

@@ -6,7 +6,7 @@ from functools import reduce
 import torch
 from torch import Generator, Tensor, nn
 
-from augnet.layers.edges import draw_choices
+from augnet.layers.edges import Assigned, distance, draw_choices
 from augnet.layers.layer import AugmentationLayer, Drawn, LayerParams, Mixed
 from augnet.layers.resampling import compose_maps, resample, shared_resampling
 from augnet.transforms import Transform
@@ -54,6 +54,11 @@ class AugmentationModule(nn.Module):
         """Whether params of several copies can be joined."""
         return all(layer.joinable_params for layer in self)
 
+    @property
+    def independent_params(self) -> bool:
+        """Whether params of several copies can be drawn at once."""
+        return all(layer.independent_params for layer in self)
+
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Pass each sample through all layers."""
         self.check(x)
@@ -70,7 +75,8 @@ class AugmentationModule(nn.Module):
         """Draw the params of all layers, one layer after the other."""
         if self.training and self.tuned:
             transforms = [layer.transforms for layer in self]
-            choices = draw_choices(transforms, shape[0], like, generator)
+            selected = [layer.selected for layer in self if layer.selected is not None]
+            choices = draw_choices(transforms, shape[0], like, generator, selected or None)
             return [
                 layer.assign(choice, shape, like, generator)
                 for layer, choice in zip(self, choices, strict=True)
@@ -130,6 +136,10 @@ def _resample_once(x: Tensor, run: list[tuple[AugmentationLayer, LayerParams]]) 
     with full_precision(x):
         maps = reduce(lambda a, b: compose_maps(a, b, x), (layer.maps(x, p) for layer, p in run))
         view = resample(x, maps, how or ("bilinear", "zeros"))
+        if any(isinstance(params, Assigned) for _, params in run):
+            moved = distance(x, view)  # by all of them: no view lies between the layers
+            for layer, _ in run:
+                layer.moved = moved
         weights = [
             layer.weights[params.active[0]]
             for layer, params in run

@@ -1,20 +1,25 @@
 """The edge rule: a range grows while its edge costs less than a tolerance."""
 
-from typing import Any
+from typing import Any, get_args
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from augnet import validation
+from augnet.layers.costs import edge_sums, over_processes
 from augnet.layers.edges import Choice, has_range
 from augnet.layers.layer import AugmentationLayer
 from augnet.layers.module import AugmentationModule
 from augnet.layers.range_table import RangeTable, TunedRange
 from augnet.layers.running import RunningMeans
+from augnet.layers.selection import Selection, weigh
 
+TOLERANCE = 0.1
+"""In nats: the one constant of the rule, the same in all experiments."""
 SMALLEST = 0.001
 """The smallest magnitude: from 0 no range could grow."""
+LOST = 2 * SMALLEST
+"""A transform whose magnitude ends here could not leave 0, and loses its weight."""
 BASE_FACTOR = 0.98
 EDGE_FACTOR = 0.95
 TAIL = 6
@@ -31,9 +36,16 @@ class RangeTuner:
     layers draw one transform per sample in training. A quarter of the samples get none, however
     many transforms there are. Half of the others are drawn within the range of their transform,
     half at its edge: ± the strength of a signed transform, the upper end of an unsigned one, the
-    magnitude itself for transforms with other random params. With several layers, samples at an
-    edge are left as they are by all other layers, so each edge is measured alone; samples within
-    ranges go through all layers.
+    magnitude itself for transforms with other random params.
+
+    Weights follow from the ranges, and are those of eval. With `select="all"` the transforms of a
+    layer share the weight, except those whose range cannot leave 0: they have none. With several
+    layers, samples at an edge are left as they are by all other layers, so each edge is measured
+    alone; samples within ranges go through all layers. With `select="one"` each layer gives all
+    weight to the transform that moves the data farthest at its edge, of those that have a range. An
+    edge is then measured on top of what the layers before have selected, at the same end of their
+    ranges, so that the tolerance holds for all layers together: a layer after one that uses it up
+    becomes the identity.
 
     `step` keeps two kinds of running means: b, the loss of untransformed samples (factor 0.98 per
     step), and e, the loss of the samples at the edge of a transform less b (0.95). After `warmup`
@@ -42,8 +54,7 @@ class RangeTuner:
     that stands for the last quarter of the steps; `table` shows it and `finish` sets it.
 
     No gradient moves magnitudes and weights: the tuner freezes both by `requires_grad_(False)`. An
-    optimizer over `net.parameters()` does not move them, not even by weight decay. Weights have no
-    effect in training, and choose transforms in eval as always.
+    optimizer over `net.parameters()` does not move them, not even by weight decay.
 
     Bernoulli transforms, such as flips, have no range. They keep their probability, are drawn like
     the others, and are not in the table; `learn` decides on them. A layer of nothing else acts on
@@ -58,8 +69,9 @@ class RangeTuner:
     def __init__(
         self,
         augment: AugmentationLayer | AugmentationModule,
-        tolerance: float = 0.05,
+        tolerance: float = TOLERANCE,
         *,
+        select: Selection = "all",
         warmup: int = 100,
         rate: float = 0.02,
         start: float | None = 0.05,
@@ -76,7 +88,9 @@ class RangeTuner:
             )
         if start is not None and not SMALLEST <= start <= 1:
             raise ValueError(f"start is a magnitude in [{SMALLEST}, 1] or None; got {start}")
-        self.augment = augment
+        if select not in get_args(Selection):
+            raise ValueError(f"select is one of {', '.join(get_args(Selection))}; got {select!r}")
+        self.augment, self.select = augment, select
         self.layers = [augment] if isinstance(augment, AugmentationLayer) else list(augment)
         self.tolerance, self.warmup, self.rate = tolerance, warmup, rate
         self.transforms = [each for layer in self.layers for each in layer.transforms]
@@ -88,6 +102,7 @@ class RangeTuner:
         self.average = magnitudes.clone()
         self.base = RunningMeans(1, BASE_FACTOR, magnitudes)
         self.edges = RunningMeans(len(self.transforms), EDGE_FACTOR, magnitudes)
+        self.moves = RunningMeans(len(self.transforms), EDGE_FACTOR, magnitudes)
         self.left_out = torch.zeros((), dtype=torch.long, device=magnitudes.device)
 
     @property
@@ -102,10 +117,13 @@ class RangeTuner:
         if self.average.device != self.layers[0].logits.device:  # the net was moved
             self._move_to(self.layers[0].logits.device)
         validation.same_device(self.average, losses, "the tuner")
-        self._count(_over_processes(self._sums(choices, losses.detach().float())))
+        together = self.select == "one"
+        sums = edge_sums(self.layers, choices, losses.detach().float(), together)
+        self._count(over_processes(sums))
         self.steps += 1
         if self.steps > self.warmup:
             self._move_ranges()
+        self._weigh(self.magnitudes)
 
     def table(self) -> RangeTable:
         """Return the range of each transform, averaged over steps, and what its edge costs now.
@@ -127,18 +145,26 @@ class RangeTuner:
             notes.append(f"{left_out} losses were not finite and were left out.")
         return RangeTable(rows, notes)
 
+    def averages(self) -> dict[AugmentationLayer, Tensor]:
+        """Return the magnitudes of each layer, averaged as `finish` sets them."""
+        lost = self._ranged() & (self.average <= LOST)
+        found = self._per_layer(self.average.masked_fill(lost, 0.0))
+        return dict(zip(self.layers, found, strict=True))
+
     def finish(self) -> RangeTable:
         """Set the ranges to their averages, detach the tuner and return the table.
 
-        Call it before you evaluate or save the net. Layers then train as they did before the tuner
-        came, but magnitudes and weights stay frozen.
+        A range that could not leave 0 is set to 0. Call it before you evaluate or save the net.
+        Layers then train as they did before the tuner came, but magnitudes and weights stay frozen.
         """
         if not self.finished:
+            self.average = torch.cat(list(self.averages().values()))
+            self._weigh(self.average)
             self._set(self.average)
             for part in (self.augment, *self.layers):
                 part.tuned = False
             for layer in self.layers:
-                layer.choice = None
+                layer.choice = layer.moved = layer.selected = None
             self.finished = True
         return self.table()
 
@@ -152,6 +178,7 @@ class RangeTuner:
             "average": self.average.clone(),
             "base": self.base.state_dict(),
             "edges": self.edges.state_dict(),
+            "moves": self.moves.state_dict(),
             "left_out": self.left_out.clone(),
         }
 
@@ -173,7 +200,9 @@ class RangeTuner:
         self.average = state["average"].to(self.average)
         self.base.load_state_dict(state["base"])
         self.edges.load_state_dict(state["edges"])
+        self.moves.load_state_dict(state["moves"])
         self.left_out = state["left_out"].to(self.left_out)
+        self._weigh(self.magnitudes)
         if state["finished"]:
             self.finish()
 
@@ -203,6 +232,8 @@ class RangeTuner:
             for index, transform in enumerate(layer.transforms):
                 if has_range(transform) and start is not None:
                     layer.raw_magnitudes[index] = start
+            if self.select == "one":
+                layer.selected = torch.zeros_like(layer.logits[0], dtype=torch.long)
         for part in (self.augment, *self.layers):
             part.tuned = True
 
@@ -233,36 +264,14 @@ class RangeTuner:
             layer.choice = None
         return choices
 
-    def _sums(self, choices: list[Choice], losses: Tensor) -> Tensor:
-        """Return number, sum and sum of squares of losses, (3, Q + 2).
-
-        The first column is of untransformed samples, the last counts those that are not finite, and
-        the others are of samples at the edge of a transform in one layer that no other changes.
-        """
-        finite = losses.isfinite()
-        losses = losses.where(finite, torch.zeros_like(losses))
-        changed = torch.stack(
-            [
-                (choice.transform < len(layer.transforms)) & any(map(has_range, layer.transforms))
-                for layer, choice in zip(self.layers, choices, strict=True)
-            ]
-        ).sum(0)
-        members = [((changed == 0) & finite)[:, None]]
-        for layer, choice in zip(self.layers, choices, strict=True):
-            indices = torch.arange(len(layer.transforms), device=losses.device)
-            measured = choice.edge & (changed == 1) & finite
-            members.append((choice.transform[:, None] == indices) & measured[:, None])
-        masks = torch.cat((*members, ~finite[:, None]), dim=1)
-        values = torch.stack((torch.ones_like(losses), losses, losses.square()))
-        return (values[:, :, None] * masks).sum(1)
-
     def _count(self, sums: Tensor) -> None:
         """Update the running means."""
-        self.base.update(*sums[:, :1])
+        self.base.update(*sums[:3, :1])
         base = self.base.mean.nan_to_num()
-        count, total, squares = sums[:, 1:-1] * (self.base.seen > 0)
+        count, total, squares, moved = sums[:, 1:-1] * (self.base.seen > 0)
         excess = total - count * base
         self.edges.update(count, excess, squares - base * (total + excess))
+        self.moves.update(count, moved, moved.square())
         self.left_out = self.left_out + sums[0, -1].long()
 
     def _move_ranges(self) -> None:
@@ -275,10 +284,31 @@ class RangeTuner:
         self.average = self.average + share * (new - self.average)
 
     @torch.no_grad()
+    def _weigh(self, magnitudes: Tensor) -> None:
+        """Set the weights that follow from the ranges; layers without ranges keep theirs."""
+        ranged = self._ranged()
+        found = magnitudes > LOST
+        kept = self._per_layer(ranged & found if self.select == "one" else ~ranged | found)
+        moves = self._per_layer(self.moves.mean)
+        for layer, keeps, moved in zip(self.layers, kept, moves, strict=True):
+            if not any(map(has_range, layer.transforms)):
+                continue
+            farthest = weigh(layer, keeps, moved, self.select)
+            if self.select == "one":
+                layer.selected = farthest
+
+    def _ranged(self) -> Tensor:
+        """Tell which transforms have a range."""
+        return torch.tensor(list(map(has_range, self.transforms)), device=self.average.device)
+
+    def _per_layer(self, values: Tensor) -> tuple[Tensor, ...]:
+        """Split values of all transforms by layer."""
+        return values.split([len(layer.transforms) for layer in self.layers])
+
+    @torch.no_grad()
     def _set(self, magnitudes: Tensor) -> None:
         """Set the magnitudes of all layers."""
-        sizes = [len(layer.transforms) for layer in self.layers]
-        for layer, part in zip(self.layers, magnitudes.split(sizes), strict=True):
+        for layer, part in zip(self.layers, self._per_layer(magnitudes), strict=True):
             layer.raw_magnitudes.copy_(part)
 
     def _move_to(self, device: torch.device) -> None:
@@ -286,10 +316,4 @@ class RangeTuner:
         self.average, self.left_out = self.average.to(device), self.left_out.to(device)
         self.base.to(device)
         self.edges.to(device)
-
-
-def _over_processes(sums: Tensor) -> Tensor:
-    """Sum over all processes of a distributed training."""
-    if dist.is_available() and dist.is_initialized():
-        dist.all_reduce(sums)
-    return sums
+        self.moves.to(device)

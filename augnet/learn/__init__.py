@@ -20,12 +20,17 @@ Modules, in the order of the work:
     edge        a range that grows while its edge costs less than a tolerance
     branch      training with one transform, and its range
     decide      the status, the range and its interval
+    response    errors and changed predictions against strength
+    held        how far an error stays within the tolerance
+    parted      a branch in which each class, or direction, has a range of its own
+    parts       ranges of classes and directions
     search      the reference, and a branch for each transform
     seeds       the results of several seeds, joined
     net         a net with an augmentation, and its training
     final       how many transforms the final net draws per sample
     selective   the paper's selective layers instead
     learner     all of it, epoch by epoch, resumable
+    progress    how far it is, and how long it will still take
     result      what is returned
 """
 
@@ -35,6 +40,7 @@ from typing import Any
 
 from augnet.learn.config import OPTIONS, LearnConfig, with_options
 from augnet.learn.learner import Learner
+from augnet.learn.progress import Reporter, describe
 from augnet.learn.result import Gain, Invariance, InvarianceResult, Status
 from augnet.training import Row
 from augnet.transforms import TransformSpec
@@ -69,8 +75,8 @@ def learn(
     sample, such as its subject, as a whole number or string: no group is both fitted and held out.
     Arguments that transforms share, such as `sfreq=100` or `channels=[...]`, are given by name.
     `config` gives options and constants at once; options given by name replace its own.
-    `progress` is True for a line now and then, or a function that is called with each row of the
-    history, whose "done" goes from 0 to 1.
+    `progress` is True for a line about every ten seconds, or a function that is called with each
+    row of the history, whose "done" goes from 0 to 1.
 
     A trunk that is a module is copied; a function is called with no arguments or with (shape,
     outputs). With `layers`, the paper's selective layers are trained on the measured ranges, and
@@ -94,29 +100,12 @@ def learn(
     True
     """
     learner = Learner(x, y, transforms, groups=groups, config=config, **options)
-    report = _reporter(progress)
-    for row in learner:
-        report(row)
+    if progress is True:
+        with Reporter(lambda line: sys.stderr.write(f"{line}\n")) as reporter:
+            for row in learner:
+                reporter.update(row, describe(row))
+    else:
+        for row in learner:
+            if callable(progress):
+                progress(row)
     return learner.result
-
-
-def _reporter(progress: bool | Callable[[Row], object]) -> Callable[[Row], object]:
-    """Return a function that reports a row, or does nothing."""
-    if callable(progress):
-        return progress
-    reported = 0.0
-
-    def report(row: Row) -> None:
-        nonlocal reported
-        if row["done"] < reported + 0.05 and row["done"] < 1:
-            return
-        reported = row["done"]
-        values = [f"loss {row['loss']:.3g}"]
-        for state in row["transforms"]:
-            name, value = state["name"], state.get("factor", state.get("strength"))
-            weight = f" (weight {state['weight']:.2f})" if "weight" in state else ""
-            values.append(f"{name} {value:.3g}{weight}")
-        head = f"{reported:4.0%} {row['phase']} epoch {row['epoch']}"
-        sys.stderr.write(f"{head}: {', '.join(values)}\n")
-
-    return report if progress else lambda row: None

@@ -7,7 +7,7 @@ transform only. So an answer does not depend on which other transforms are offer
 import math
 import time
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import torch
 from torch import Generator, Tensor, nn
@@ -97,7 +97,8 @@ class Branch:
             measured = self._measured(network, held_out)
             if exchanges_classes(self.reference, self.transform, self.config):
                 cost = measured.mean(measured.added(1.0, 1))
-                return Invariance(self.transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+                found = Invariance(self.transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+                return replace(found, response=((0.0, 0.0), (1.0, cost)))
             found = decide_bernoulli(measured, self.config)
             return found if found.kept else None
         some = self._measured(network, held_out[: self.config.measured_samples])
@@ -167,7 +168,8 @@ class Branch:
         crossing = measure_crossing(measured, fraction, self.config)
         reached = fraction * max(1.0, crossing.factor)
         if reached > BORDER * self.rule.border and self.rule.border < 1:
-            return decide_border(measured, self.kept, self.rule.border, self.config)
+            found = decide_border(measured, self.kept, self.rule.border, self.config)
+            return replace(found, response=crossing.response)
         if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
             self.rule.restart(fraction * min(2.0, max(0.6, crossing.factor)))
             return None

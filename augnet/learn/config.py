@@ -64,6 +64,7 @@ class LearnConfig:
         0.01, "Error that a transform may add: 0.01 is one point of accuracy."
     )
     jobs: int = option(1, "Measure this many transforms at once, each in its own process.")
+    by_class: bool = option(False, "Measure the range of each class, and of each direction.")
 
     # Data
     min_samples: int = constant(16, "Fewer samples are refused.")
@@ -115,6 +116,9 @@ class LearnConfig:
     extensions: int = constant(2, "How often a branch goes on if its answer still moves.")
     max_drift: float = constant(0.3, "A range that moves by a larger factor still moves.")
     falling: float = constant(0.9, "A cost that falls below this fraction still moves.")
+
+    # Curves of the error against strength
+    curves: bool = constant(False, "Measure curves and directions without by_class, too.")
 
     # Borders, beyond which a class has become another
     border_strengths: int = constant(20, "Strengths at which a border is searched for.")

@@ -68,14 +68,20 @@ def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
     A network that learns contradictory labels may lose the samples at rest instead.
     """
     transform, limit = measured.transform, measured.transform.limit
-    added = max(measured.added(1.0, 1), measured.rest - measured.before, key=measured.mean)
+    transformed, rest = measured.added(1.0, 1), measured.rest - measured.before
+    response = ((0.0, measured.mean(rest)), (1.0, measured.mean(transformed)))
+    added = max(transformed, rest, key=measured.mean)
     cost, allowed = measured.mean(added), measured.allowed(added, config.confidence)
     if cost > allowed:
-        return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
+        return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost, response=response)
     error = measured.mean(measured.before)
     if cost + allowed > config.max_loss * (measured.evaluator.chance - error):
-        return Invariance(transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW)
-    return Invariance(transform, "reached_limit", limit, (limit, limit), cost=cost)
+        return Invariance(
+            transform, "unclear", 0.0, (0.0, 0.0), cost=cost, reason=TOO_FEW, response=response
+        )
+    return Invariance(
+        transform, "reached_limit", limit, (limit, limit), cost=cost, response=response
+    )
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ class Crossing:
     """The error added there."""
     allowed: float
     """The error that may be added there."""
+    response: tuple[tuple[float, float], ...] = ()
+    """Strengths, and the error that each adds."""
 
 
 def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -> Crossing:
@@ -102,6 +110,9 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     weights = torch.cat((evaluator.weights[measured.rows][None], weights))
     curves = (weights @ added) / weights.sum(1, keepdim=True)
     allowed = [measured.allowed(each, config.confidence) for each in added.T]
+    fractions = [0.0, *(min(1.0, f * fraction) for f in factors)]
+    means = [measured.mean(measured.rest - measured.before), *curves[0].tolist()]
+    strengths = [float(measured.transform.strength(each)) for each in fractions]
     curves = isotonic(curves - torch.tensor(allowed).to(curves))
     places = _crossings(curves, torch.tensor(factors).to(added).log(), -measured.tolerance)
     factor = places[0].exp().item()
@@ -111,6 +122,7 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
         places[1:].std().item(),
         measured.mean(there),
         measured.allowed(there, config.confidence),
+        tuple(zip(strengths, means, strict=True)),
     )
 
 
@@ -146,7 +158,7 @@ def decide_range(
     border: float = 1.0,
 ) -> Invariance:
     """Decide by where the error reaches the tolerance, and how sharply it rises there."""
-    transform, cost = measured.transform, crossing.cost
+    transform, cost, response = measured.transform, crossing.cost, crossing.response
     half = math.hypot(
         1.645 * crossing.deviation, config.wobble_weight * wobble, config.range_uncertainty
     )
@@ -156,15 +168,16 @@ def decide_range(
     if max(trained, fraction) > config.near_limit:
         status, fraction, high = "reached_limit", 1.0, 1.0
     elif _rises_at_once(measured, fraction, crossing.allowed, config):
-        return Invariance(
-            transform, "not_invariant", 0.0, (0.0, float(transform.strength(high))), cost=cost
-        )
+        ends = (0.0, float(transform.strength(high)))
+        return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
     wide = high - low > config.max_width or half > config.max_half_width
     reason = MOVES if moves else WIDE if wide else ""
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
     if reason and status == "bounded":
-        return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=reason)
-    return Invariance(transform, status, strength, (low, high), cost=cost)
+        return Invariance(
+            transform, "unclear", 0.0, (low, high), cost=cost, reason=reason, response=response
+        )
+    return Invariance(transform, status, strength, (low, high), cost=cost, response=response)
 
 
 def decide_border(

@@ -23,6 +23,8 @@ from augnet.trunks import build_trunk
 
 MAX_VALUE = 1e15
 """Larger numbers are refused: their squares, and sums of these, overflow in float32."""
+MIN_SPREAD = 1e-15
+"""Numbers that differ by less are refused: the squares of differences underflow."""
 IMAGE_CHANNELS = (1, 3, 4)
 MIN_SIDE = 8
 """Two similar axes of at least this size before 1, 3 or 4 last ones are height and width."""
@@ -135,13 +137,19 @@ def _samples(x: Any) -> Tensor:
 
 
 def _check_values(values: Tensor, name: str) -> None:
-    """Refuse NaN, infinite values, and values that would become such in training."""
+    """Refuse NaN, infinite values, and values that would become such, or 0, in training."""
     validation.finite(values, f"learn takes finite {name}; it has NaN or infinite values")
     largest = values.abs().amax().item()
     if largest > MAX_VALUE:
         raise ValueError(
             f"learn takes {name} up to {MAX_VALUE:.0e}; the largest value is {largest:.3g}: leave "
             "out wrong samples, or divide by the standard deviation"
+        )
+    spread = (values.amax() - values.amin()).item()
+    if 0 < spread < MIN_SPREAD:
+        raise ValueError(
+            f"learn takes {name} that differ by {MIN_SPREAD:.0e} or more; they differ by "
+            f"{spread:.3g}: divide by the standard deviation"
         )
 
 

@@ -52,6 +52,8 @@ class Learner:
             self.transforms = prepare_transforms(self.config.transforms, self.data.x, **shared)
         self.generator = Generator(device=self.data.x.device).manual_seed(seed)
         self.history: list[Row] = []
+        self.seconds: dict[str, float] = {}
+        """The time that each phase took."""
         self.training: FinalNet | SelectiveLayers | None = None
         self.random = RandomState(self.data.x.device)
         with self.random:
@@ -81,9 +83,11 @@ class Learner:
             self.started = time.monotonic()
             with self.random, use_threads(self.threads):
                 row = next(rows, None)
-            self.spent += time.monotonic() - self.started
+            took = time.monotonic() - self.started
+            self.spent += took
             if row is None:
                 return
+            self.seconds[row["phase"]] = self.seconds.get(row["phase"], 0.0) + took
             self.history.append(row)
             yield row
 
@@ -192,6 +196,7 @@ class Learner:
             "other_steps": self.other_steps,
             "other": None if self.other is None else self.other.state_dict(),
             "spent": self.spent,
+            "seconds": self.seconds,
             "history": self.history,
             "generator": self.generator.get_state(),
             "random": self.random.state_dict(),
@@ -207,6 +212,7 @@ class Learner:
             self.other = self._with_seed(self.config.seed + len(self.other_seeds) + 1)
             self.other.load_state_dict(state["other"])
         self.other_steps, self.spent = state["other_steps"], state["spent"]
+        self.seconds = dict(state["seconds"])
         if state["training"] is not None:
             self.training = self._build()
             self.training.load_state_dict(state["training"])

@@ -1,9 +1,11 @@
 """The result of `learn`."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import Literal, TypeAlias
 
+from augnet.learn.parts import CurvePoint, PartRange
 from augnet.net import AugNet
 from augnet.training import Row
 from augnet.transforms import Bernoulli, Multiplicative, Transform
@@ -32,6 +34,15 @@ class Invariance:
     """The error that the transform adds at `strength`, on held-out samples; None if unknown."""
     reason: str = ""
     """Why the status is `unclear`."""
+    by_class: tuple[PartRange, ...] = ()
+    """The range of each class, with `by_class=True`."""
+    by_direction: tuple[PartRange, ...] = ()
+    """The ranges of the two directions of a signed transform, if they differ beyond intervals."""
+    curve: tuple[CurvePoint, ...] = field(default=(), repr=False)
+    """The error that each strength adds to the network that measured, with `by_class=True`."""
+    response: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    """The response curve: strengths, and the error that each adds on held-out samples. A Bernoulli
+    transform has two: 0 for samples as they are, 1 for transformed ones."""
 
     @property
     def kept(self) -> bool:
@@ -50,7 +61,9 @@ class Invariance:
 
     @property
     def magnitude(self) -> float:
-        """The magnitude at which the transform has this strength."""
+        """The magnitude at which the transform has this strength; 0 if it is not kept."""
+        if not self.kept:
+            return 0.0
         if isinstance(self.transform, Multiplicative):
             return min(1.0, log(self.strength) / log(self.transform.limit))
         return min(1.0, self.strength / self.transform.limit)
@@ -77,6 +90,19 @@ class Invariance:
             return f"probability {self.strength:.2f} ({interval})"
         prefix = self.transform.prefix or "up to "
         return f"{prefix}{self.strength:.3g} {self.unit} ({interval})"
+
+
+def name_classes(rows: Iterable[Invariance], names: Sequence[str]) -> list[Invariance]:
+    """Give the ranges of classes that are known by their numbers the names of these classes."""
+    known = {str(number): name for number, name in enumerate(names)}
+
+    def named(row: Invariance) -> Invariance:
+        if {part.name for part in row.by_class} <= set(names):
+            return row
+        parts = (replace(part, name=known.get(part.name, part.name)) for part in row.by_class)
+        return replace(row, by_class=tuple(parts))
+
+    return [named(row) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
 from augnet.learn.control import control_errors
 from augnet.learn.decide import NO_TIME
+from augnet.learn.measure_parts import with_parts
+from augnet.learn.parts import parts_from_plain, parts_to_plain
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.training import Row
@@ -20,6 +22,8 @@ from augnet.transforms import Signed, Transform
 
 REFERENCE_WORK = 0.15
 """The reference is about this fraction of the work of a search, for the progress."""
+PLAIN = ("status", "strength", "interval", "seeds_agreeing", "cost", "reason", "response")
+"""What is kept of a row in the state."""
 
 
 class Search:
@@ -135,6 +139,8 @@ def measure(
         torch.set_num_threads(threads)
     branch = Branch(reference, transform, config)
     row = branch.measure(None if end is None else end - time.time())
+    if config.curves or config.by_class:
+        row = with_parts(branch, row, config, end)
     return row, branch.loop.done
 
 
@@ -174,7 +180,10 @@ def warnings_of(rows: Iterable[Invariance]) -> list[str]:
 def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:
     """Return rows as plain values, in the order of the transforms."""
     return [
-        (row.status, row.strength, row.interval, row.seeds_agreeing, row.cost, row.reason)
+        (
+            *(getattr(row, name) for name in PLAIN),
+            *parts_to_plain(row.by_class, row.by_direction, row.curve),
+        )
         for row in rows
     ]
 
@@ -185,10 +194,9 @@ def from_plain(
     """Build rows from plain values; there may be fewer than transforms."""
     return [
         Invariance(
-            transform, status, strength, interval,
-            seeds_agreeing=agreeing, cost=cost, reason=reason,
+            transform,
+            **dict(zip(PLAIN, values, strict=False)),
+            **parts_from_plain(*values[len(PLAIN) :]),
         )
-        for transform, (status, strength, interval, agreeing, cost, reason) in zip(
-            transforms, rows, strict=False
-        )
-    ]  # fmt: skip
+        for transform, values in zip(transforms, rows, strict=False)
+    ]

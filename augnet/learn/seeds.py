@@ -16,7 +16,8 @@ def join_seeds(results: Sequence[Sequence[Invariance]]) -> list[Invariance]:
     unclear; else it is unclear, because seeds disagree. A kept transform has reached its limit if
     more than half of those seeds say so. Its strength and cost are the median of theirs, and its
     interval goes from the least of their lower ends to the largest of their upper ends: it holds
-    for other samples and for other seeds.
+    for other samples and for other seeds. Its response curve is that of the seed whose strength is
+    nearest.
     """
     return [_join(rows) if len(rows) > 1 else rows[0] for rows in zip(*results, strict=True)]
 
@@ -37,8 +38,11 @@ def _join(rows: Sequence[Invariance]) -> Invariance:
     ends = (min(row.interval[0] for row in kept), max(row.interval[1] for row in kept))
     joined = replace(kept[0], interval=ends, cost=cost, seeds_agreeing=agreeing)
     if 2 * len(reached) > len(kept):
-        return replace(joined, status="reached_limit", strength=reached[0].strength)
-    return replace(joined, status="bounded", strength=median(row.strength for row in kept))
+        joined = replace(joined, status="reached_limit", strength=reached[0].strength)
+    else:
+        joined = replace(joined, status="bounded", strength=median(row.strength for row in kept))
+    nearest = min(kept, key=lambda row: abs(row.strength - joined.strength))
+    return replace(joined, response=nearest.response)
 
 
 def _median(values: list[float]) -> float | None:

@@ -22,7 +22,7 @@ from augnet.learn.result import Invariance
 from augnet.model import file
 from augnet.model.file import ModelError, read_header
 from augnet.model.header import Header, InvarianceRecord, Net, build_augment, describe_layers
-from augnet.net import AugNet, Prediction
+from augnet.net import TOLERANCE, AugNet, Prediction
 from augnet.text import one_line
 from augnet.trunks import TRUNKS, build_trunk
 
@@ -98,12 +98,18 @@ class Model:
     def predict(
         self,
         x: Tensor,
-        tolerance: float = 0.05,
+        tolerance: float = TOLERANCE,
         seed: int = 0,
         batch: int = 256,
         copies: int | None = None,
     ) -> Prediction:
-        """Return the same, with more copies only for samples whose prediction is not settled."""
+        """Return the same with stratified copies, more of them only where an answer needs them.
+
+        See `AugNet.predict`; at tolerance 0 all samples get all copies. The tolerance of values is
+        in standard deviations of the targets.
+        """
+        if isinstance(self.net.trunk, Scaled):
+            tolerance *= self.net.trunk.scale.abs().min().item()
         parts = [
             self.net.predict(part, tolerance, generator, copies=copies)
             for part, generator in self._batches(x, seed, batch)

@@ -10,6 +10,7 @@ import augnet
 from augnet.data.input_spec import Finite, InputSpec, Size
 from augnet.layers import AugmentationLayer, AugmentationModule, identity
 from augnet.layers.layer import Mixing
+from augnet.learn.parts import CurvePoint, PartRange
 from augnet.learn.result import Invariance, InvarianceResult, Status
 from augnet.text import MAX_NAME, printable
 from augnet.transforms import Bernoulli, Transform, build_transforms
@@ -62,6 +63,26 @@ class Layer(StrictModel):
         )
 
 
+class PartRecord(StrictModel):
+    """One `PartRange`, in JSON."""
+
+    name: Name
+    status: Status
+    strength: Finite
+    interval: tuple[Finite, Finite]
+    samples: int
+
+
+class PointRecord(StrictModel):
+    """One `CurvePoint`, in JSON."""
+
+    strength: Finite
+    fraction: Finite
+    added: Finite
+    interval: tuple[Finite, Finite]
+    changed: Finite
+
+
 class InvarianceRecord(StrictModel):
     """One `Invariance`, in JSON."""
 
@@ -76,6 +97,14 @@ class InvarianceRecord(StrictModel):
     """The error that the transform adds at `strength`, on held-out samples."""
     reason: str = ""
     """Why the status is `unclear`."""
+    by_class: Annotated[tuple[PartRecord, ...], Field(max_length=MAX_CLASSES)] = ()
+    """The range of each class."""
+    by_direction: Annotated[tuple[PartRecord, ...], Field(max_length=2)] = ()
+    """The ranges of the two directions, if they differ."""
+    curve: Annotated[tuple[PointRecord, ...], Field(max_length=MAX_ROWS)] = ()
+    """The error that each strength adds."""
+    response: Annotated[tuple[tuple[Finite, Finite], ...], Field(max_length=MAX_ROWS)] = ()
+    """The response curve: strengths, and the error that each adds on held-out samples."""
 
     @classmethod
     def of(cls, row: Invariance) -> "InvarianceRecord":
@@ -89,6 +118,10 @@ class InvarianceRecord(StrictModel):
             seeds_agreeing=row.seeds_agreeing,
             cost=row.cost,
             reason=row.reason,
+            by_class=tuple(PartRecord(**asdict(part)) for part in row.by_class),
+            by_direction=tuple(PartRecord(**asdict(part)) for part in row.by_direction),
+            curve=tuple(PointRecord(**asdict(point)) for point in row.curve),
+            response=row.response,
         )
 
     def build(self) -> Invariance:
@@ -98,7 +131,12 @@ class InvarianceRecord(StrictModel):
         """
         (transform,) = build_transforms(self.transform)
         given = {name: getattr(self, name) for name in type(self).model_fields}
-        row = Invariance(**given | {"transform": transform})
+        parts = {
+            "by_class": tuple(PartRange(**dict(part)) for part in self.by_class),
+            "by_direction": tuple(PartRange(**dict(part)) for part in self.by_direction),
+            "curve": tuple(CurvePoint(**dict(point)) for point in self.curve),
+        }
+        row = Invariance(**given | {"transform": transform} | parts)
         if not (row.kept and row.includes_zero):
             return row
         bernoulli = isinstance(transform, Bernoulli)

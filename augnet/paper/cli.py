@@ -169,7 +169,7 @@ def report(
         has_runs = not searched or directories.find(runs, "run")
         pages = searches.write(searched, out)
         for page in (*(write(find(runs), out) if has_runs else ()), *pages):
-            console.print(f"The report is in {page}")
+            console.print(f"The report is in {page}", markup=False, highlight=False, soft_wrap=True)
 
 
 def threads(processes: int) -> int:

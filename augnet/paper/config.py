@@ -20,6 +20,8 @@ from pydantic import (
     model_validator,
 )
 
+from augnet.layers.tuner import TOLERANCE
+from augnet.model.header import MAX_COPIES
 from augnet.regularizers import REGULARIZERS, Schedule
 from augnet.validation import nearest
 
@@ -27,6 +29,7 @@ EXPERIMENTS = resources.files("augnet.paper") / "experiments"
 
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
+Copies = Annotated[int, Field(ge=1, le=MAX_COPIES)]
 
 
 class Section(BaseModel):
@@ -52,9 +55,10 @@ class Net(Section):
     """How the predictions for several copies are aggregated."""
 
     aggregate: str = "logits"
-    copies: int = Field(default=20, ge=1)
-    train_copies: int = Field(default=1, ge=1)
+    copies: Copies = 20
+    train_copies: Copies = 1
     max_batch: int | None = Field(default=None, ge=1)
+    sampling: Literal["independent", "stratified"] = "independent"
 
 
 class Regularization(Section):
@@ -76,6 +80,14 @@ class Regularization(Section):
     def _is_a_schedule(cls, weight: float | list[tuple[int, float]]) -> Any:
         Schedule(weight)
         return weight
+
+
+class Tuning(Section):
+    """Whether a `RangeTuner` finds the ranges, what it selects in a layer, and its tolerance."""
+
+    select: Literal["none", "all", "one"] = "none"
+    tolerance: float = Field(default=TOLERANCE, gt=0)  # nats; the same in all experiments
+    probe: Named | None = None  # a trunk whose losses are read; default: the one that is trained
 
 
 class Training(Section):
@@ -101,7 +113,7 @@ class Measure(Section):
     """Measure the invariance to a transform at its limit at the end of a run (eq. 4)."""
 
     transform: str | dict[str, Any]
-    copies: list[int] = Field(min_length=1)
+    copies: list[Copies] = Field(min_length=1)
 
 
 class Scores(Section):
@@ -110,7 +122,8 @@ class Scores(Section):
     views: Literal["net", "plain", "own"] = "net"
     invariance: list[str | dict[str, Any]] = []  # to these transforms, after each epoch
     samples: int = Field(default=500, ge=2)  # test samples on which invariance is measured
-    copies: list[Annotated[int, Field(ge=1)]] = []  # numbers of own views, at the end
+    copies: list[Copies] = []  # numbers of own views, at the end
+    epoch_samples: int | None = Field(default=None, ge=2)  # scored after an epoch; all at the end
 
 
 class Searches(Section):
@@ -131,6 +144,7 @@ class Config(Section):
     trunk: Named
     net: Net = Net()
     regularizer: Regularization = Regularization()
+    tuner: Tuning = Tuning()
     train: Training
     measure: Measure | None = None
     scores: Scores = Scores()
@@ -154,10 +168,12 @@ class Claim(Section):
 
     says: str
     source: str
+    authors: str = ""  # what the authors' code gave, measured by us
     variants: list[str] = Field(min_length=1)
     quantity: Literal[
         "selected", "weight", "strength", "used-strength", "used-magnitude", "used-layers",
         "leads-from", "spread-widths", "test-accuracy", "accuracy", "invariance",
+        "authors-invariance",
         "plain-accuracy", "own-accuracy", "net-accuracy", "balanced-accuracy", "time",
     ]  # fmt: skip
     transform: str | None = None
@@ -182,7 +198,8 @@ class Claim(Section):
         if tolerant != (self.tolerance is not None):
             raise ValueError(f"{given[0]} {'needs a' if tolerant else 'takes no'} tolerance")
         needed = {"transform": ("weight", "strength", "used-strength", "leads-from"),
-                  "copies": ("accuracy", "invariance", "own-accuracy", "time")}  # fmt: skip
+                  "copies": ("accuracy", "invariance", "authors-invariance", "own-accuracy",
+                             "time")}  # fmt: skip
         for key, quantities in needed.items():
             if (self.quantity in quantities) != (getattr(self, key) is not None):
                 raise ValueError(f"{key} is required for {', '.join(quantities)}, and for no other")
@@ -217,6 +234,7 @@ class Experiment(Section):
     trunk: dict[str, Any]
     net: dict[str, Any] = {}
     regularizer: dict[str, Any] = {}
+    tuner: dict[str, Any] = {}
     train: dict[str, Any]
     measure: dict[str, Any] | None = None
     scores: dict[str, Any] = {}
@@ -244,8 +262,8 @@ class Experiment(Section):
     @property
     def base(self) -> dict[str, Any]:
         """The settings that all variants share."""
-        shared = ("data", "augment", "trunk", "net", "regularizer", "train", "measure", "scores",
-                  "search")  # fmt: skip
+        shared = ("data", "augment", "trunk", "net", "regularizer", "tuner", "train", "measure",
+                  "scores", "search")  # fmt: skip
         return {key: getattr(self, key) for key in shared}
 
 

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from lightning_fabric import Fabric
@@ -36,7 +36,8 @@ from augnet.layers.published import autoaugment, crop_flip, randaugment, trivial
 from augnet.net import AugNet
 from augnet.paper.config import Config, ConfigError, Named
 from augnet.paper.datasets import DATASETS, Splits, file_fingerprint
-from augnet.paper.train import Row, Trainer, build_regularizer
+from augnet.paper.objective import build_regularizer
+from augnet.paper.train import Row, Trainer
 from augnet.training import DirectoryError, NonFiniteError, ResumableDirectory, keep_freed_memory
 from augnet.transforms import TransformSpec, build_transforms
 from augnet.trunks import TRUNKS
@@ -45,6 +46,8 @@ from augnet.validation import nearest
 ROWS = "rows.jsonl"
 ERRORS = (TypeError, ValueError, RuntimeError, ArithmeticError, LookupError)
 """What networks and transforms raise if their arguments or samples do not fit."""
+
+MAX_LAYERS = 1000
 
 
 def layers(
@@ -55,8 +58,14 @@ def layers(
     channels: list[str] | None = None,
     repeat: int = 1,
     after: str | None = None,
+    logit: float = 0.0,
 ) -> AugmentationModule | Chain:
-    """Build layers from lists of transforms, all `repeat` times, and optionally after a policy."""
+    """Build layers from lists of transforms, all `repeat` times, and optionally after a policy.
+
+    All logits start at `logit`. This does not change the weights, but what weight decay does.
+    """
+    if not 1 <= repeat <= MAX_LAYERS:
+        raise ValueError(f"repeat takes a whole number from 1 to {MAX_LAYERS}; got {repeat}")
     shared = {"sfreq": sfreq, "channels": channels}
     shared = {key: value for key, value in shared.items() if value is not None}
     module = AugmentationModule(
@@ -67,6 +76,8 @@ def layers(
             for layer in layers * repeat
         )
     )
+    for layer in module:
+        nn.init.constant_(layer.logits, logit)
     if after is None:
         return module
     if after not in POLICIES:
@@ -102,12 +113,21 @@ def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
     augment = make("augment", AUGMENTS, config.augment)
     trunk = make("trunk", TRUNKS, config.trunk)
     _check_regularizer(config, augment)
+    _check_tuner(config)
     try:
         net = AugNet(augment, trunk, **config.net.model_dump())
     except ValueError as error:
         raise ConfigError(f"net: {error}") from None
     check_fit(config, augment, trunk, splits)
     return net, splits
+
+
+def build_probe(config: Config) -> nn.Module | None:
+    """Build the trunk that tells a tuner what transforms cost, if it is not the net's."""
+    tuner = config.tuner
+    if tuner.select == "none" or tuner.probe is None:
+        return None
+    return cast(nn.Module, make("tuner.probe", TRUNKS, tuner.probe))
 
 
 def check_fit(config: Config, augment: Any, trunk: nn.Module, splits: Splits) -> None:
@@ -145,6 +165,27 @@ def _check_regularizer(config: Config, augment: object) -> None:
         raise ConfigError(
             f"regularizer, with augment.name={config.augment.name}: {error} (regularizer.name=none)"
         ) from None
+
+
+def _check_tuner(config: Config) -> None:
+    """Raise ConfigError if a tuner cannot read the augmentation or the losses."""
+    if config.tuner.select == "none":
+        return
+    if config.augment.name != "layers":
+        raise ConfigError(
+            f"tuner.select={config.tuner.select} needs augment.name=layers; got "
+            f"{config.augment.name} (tuner.select=none)"
+        )
+    if config.net.train_copies > 1:
+        raise ConfigError(
+            "a tuner needs the loss of each view; got "
+            f"net.train_copies={config.net.train_copies} (net.train_copies=1)"
+        )
+    if config.regularizer.name != "none":
+        raise ConfigError(
+            "a tuner leaves nothing to a regularizer; got "
+            f"regularizer.name={config.regularizer.name} (regularizer.name=none)"
+        )
 
 
 def make(kind: str, registry: Mapping[str, Callable[..., Any]], spec: Named, **extra: Any) -> Any:
@@ -217,9 +258,8 @@ class RunDirectory:
         keep_freed_memory()
         config = self.config
         net, splits = build(config, self.seed)
-        trainer = Trainer(
-            net, splits, config.train, config.regularizer, self.seed, fabric, config.scores
-        )
+        rest = (self.seed, fabric, config.scores, config.tuner, build_probe(config))
+        trainer = Trainer(net, splits, config.train, config.regularizer, *rest)
         data = file_fingerprint(config.data.model_dump(), splits) if writes else None
         with self.directory.open(data, **_about(fabric)) if writes else nullcontext():
             if fabric.broadcast(self.finished):  # by another process, while the data was read
@@ -231,9 +271,9 @@ class RunDirectory:
                     self.directory.save_state(state)
                     self.directory.write({ROWS: _lines(trainer.rows)})
                 yield row
-            trainer.finish()
+            kept = trainer.finish()
             if writes:
-                self._finish(trainer)
+                self._finish(trainer, kept)
         fabric.barrier()
 
     def _resume(self, trainer: Trainer, fabric: Fabric) -> None:
@@ -250,13 +290,12 @@ class RunDirectory:
                 f"{str(error).splitlines()[0]}): remove it to begin again"
             ) from None
 
-    def _finish(self, trainer: Trainer) -> None:
+    def _finish(self, trainer: Trainer, kept: Row) -> None:
         tensors = {key: value.contiguous() for key, value in trainer.net.state_dict().items()}
         for key, value in tensors.items():
             if not bool(value.isfinite().all()):
                 raise NonFiniteError(f"{key} has NaN or infinite values: lower the learning rate")
-        best = trainer.best_epoch if self.config.train.patience else len(trainer.rows) - 1
-        result: dict[str, Any] = {"epochs": len(trainer.rows), "kept": trainer.rows[best]}
+        result: dict[str, Any] = {"epochs": len(trainer.rows), "kept": kept}
         if self.config.measure:
             (transform,) = build_transforms(self.config.measure.transform)
             result["measured"] = [trainer.measure(transform, c) for c in self.config.measure.copies]

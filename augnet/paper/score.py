@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
-from augnet.invariance import invariance, summary
+from augnet.invariance import cosine_distance, invariance, summary
 from augnet.layers import active_in_eval, identity
 from augnet.net import AugNet
 from augnet.paper.datasets import Samples
@@ -77,6 +77,21 @@ def time_by_copies(
             rounds[-1].append(time.perf_counter() - start)
     trunk, *rest = map(statistics.median, zip(*rounds[1:], strict=True))  # the first warms up
     return {count: seconds / trunk for count, seconds in zip(copies, rest, strict=True)}
+
+
+@torch.no_grad()
+def authors_invariance(
+    net: AugNet, transform: Transform, x: Tensor, generator: Generator
+) -> Tensor:
+    """Score each sample by eq. 4 as the authors' code does.
+
+    Samples are paired at random, also with themselves. Where the distance to the other sample is 0,
+    the score is 0; ours is 1 if the transform changed nothing.
+    """
+    here, there = net(x, generator), net(transform(x, generator=generator), generator)
+    others = here[torch.randperm(len(x), generator=generator, device=generator.device)]
+    baseline, moved = cosine_distance(here, others), cosine_distance(here, there)
+    return torch.where(baseline == 0, 0.0, (baseline - moved) / baseline)
 
 
 def invariances(

@@ -1,57 +1,40 @@
 """Train an AugNet on the splits of an experiment: one row per epoch."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from lightning_fabric import Fabric
 from torch import Generator, Tensor, nn
 
 from augnet.invariance import invariance, summary
-from augnet.layers import ByClass
+from augnet.layers import AugmentationModule, RangeTuner
 from augnet.layers.state import TransformState, transform_states
 from augnet.net import AugNet
-from augnet.paper.config import Regularization, Scores, Training
+from augnet.paper.average import TailAverage
+from augnet.paper.config import Regularization, Scores, Training, Tuning
 from augnet.paper.datasets import Samples, Splits
+from augnet.paper.objective import (
+    Objective,
+    build_optimizer,
+    build_regularizer,
+    build_scheduler,
+    class_weights,
+)
 from augnet.paper.score import (
     accuracy,
     accuracy_by_copies,
+    authors_invariance,
     invariances,
     time_by_copies,
     with_views,
 )
-from augnet.regularizers import REGULARIZERS, Regularizer, Schedule
+from augnet.regularizers import Schedule
 from augnet.training import Loop, descend
 from augnet.training import Row as Row
 from augnet.transforms import Transform, build_transforms
-
-
-class Objective(nn.Module):
-    """Compute what is minimized, as one module: DDP must see every use of the parameters."""
-
-    weights: Tensor | None
-
-    def __init__(
-        self, net: AugNet, regularizer: Regularizer | None, weights: Tensor | None = None
-    ) -> None:
-        super().__init__()
-        self.net, self.regularizer = net, regularizer
-        self.register_buffer("weights", weights)  # of the classes; their mean over samples is 1
-
-    def forward(self, x: Tensor, y: Tensor, generator: Generator) -> dict[str, Tensor]:
-        """Return the loss of the task, the regularizer and the accuracy."""
-        augment: Any = self.net.augment
-        if isinstance(augment, ByClass):  # the only one that needs labels
-            x = augment.labeled(x, y, generator)
-        output = self.net(x, generator)
-        task = F.cross_entropy(output, y, reduction="none")
-        # Weighted before the mean, not by it, so that the mean over processes is that of the batch.
-        task = (task if self.weights is None else self.weights[y] * task).mean()
-        strength = self.regularizer(augment, x, generator) if self.regularizer else x.new_zeros(())
-        right = (output.detach().argmax(1) == y).double().mean()
-        return {"task": task, "regularizer": strength, "train_accuracy": right}
 
 
 class Trainer:
@@ -74,17 +57,21 @@ class Trainer:
         seed: int = 0,
         fabric: Fabric | None = None,
         scores: Scores | None = None,
+        tuning: Tuning | None = None,
+        probe: nn.Module | None = None,
     ) -> None:
         self.fabric = fabric or Fabric(accelerator="auto", devices=1)
-        self.net, self.settings, self.seed = net, settings, seed
+        self.net, self.settings, self.seed, self.probe = net, settings, seed, probe
         self.scores = scores or Scores()
         regularization = regularization or Regularization()
         self.weight = Schedule(regularization.weight)
         self.splits = Splits(*(Samples(*map(self.fabric.to_device, part)) for part in splits))
-        optimizer = _optimizer(net, settings)
-        self.scheduler = _scheduler(optimizer, settings)
+        self.tuner = self._build_tuner(tuning or Tuning())
+        self.average = TailAverage(net, settings.epochs)
+        optimizer = build_optimizer(net, settings, probe)
+        self.scheduler = build_scheduler(optimizer, settings)
         weights = class_weights(self.splits.train.y) if settings.balanced else None
-        objective = Objective(net, build_regularizer(regularization.name), weights)
+        objective = Objective(net, build_regularizer(regularization.name), weights, probe)
         self.objective, self.optimizer = self.fabric.setup(objective, optimizer)
         own = seed + 1_000_003 * self.fabric.global_rank
         self.order = Generator().manual_seed(seed)
@@ -92,6 +79,18 @@ class Trainer:
         torch.manual_seed(own + 2)
         self.loop = Loop(self._batches, self._step, epochs=settings.epochs, weight=len)
         self.best: dict[str, Tensor] | None = None
+
+    def _build_tuner(self, tuning: Tuning) -> RangeTuner | None:
+        """Attach a tuner to the layers; ranges rest for the first tenth of the steps."""
+        if tuning.select == "none":
+            return None
+        parts = self.net.augment.modules() if isinstance(self.net.augment, nn.Module) else ()
+        module = next((part for part in parts if isinstance(part, AugmentationModule)), None)
+        if module is None:
+            raise ValueError("a tuner needs augment.name=layers (or tuner.select=none)")
+        batches = math.ceil(len(self.splits.train.x) / self.settings.batch_size)
+        warmup = self.settings.epochs * batches // 10
+        return RangeTuner(module, tuning.tolerance, select=tuning.select, warmup=warmup)
 
     @property
     def rows(self) -> list[Row]:
@@ -140,7 +139,14 @@ class Trainer:
         values = self.objective(x[rows], y[rows], self.generator)
         weight = self.weight(self.loop.epoch - 1)
         loss = share * (values["task"] + weight * values["regularizer"])
+        if self.probe is not None:  # no parameter of the net is part of this
+            loss = loss + share * values.pop("probe")
         descend(self.optimizer, loss, backward=self.fabric.backward)
+        losses = values.pop("losses")
+        if self.tuner:
+            self.tuner.step(losses)
+        else:
+            self.average.update(self.loop.epoch - 1)
         return {key: share * value.detach().double() for key, value in values.items()}
 
     def _row(self, means: Row) -> Row:
@@ -153,17 +159,32 @@ class Trainer:
         means = dict(zip(means, over_processes.tolist(), strict=True))  # type: ignore[union-attr]
         loss = means["task"] + self.weight(number) * means["regularizer"]
         row: Row = {"epoch": number, "loss": loss, **means}
+        return row | self._scores(self.scores.epoch_samples)
+
+    def _scores(self, samples: int | None = None) -> Row:
+        """Return what is known about the net: scores, on so many samples, and transforms."""
+        found: Row = {}
         for part in ("valid", "test"):
-            scores = self.score(getattr(self.splits, part))
-            row |= {f"{part}_{name}": value for name, value in scores.items()}
-        row["invariance"] = self.watch()
-        row["transforms"] = [asdict(state) for state in transform_states(self.net)]
-        return row
+            some = Samples(*(each[:samples] for each in getattr(self.splits, part)))
+            scores = self.score(some)
+            found |= {f"{part}_{name}": value for name, value in scores.items()}
+        found["invariance"] = self.watch()
+        found["transforms"] = [asdict(state) for state in transform_states(self.net)]
+        return found
 
     def _keep_best(self) -> None:
         """Keep a copy of the net if this epoch is the best so far and patience may ask for it."""
         if self.settings.patience and self.best_epoch == len(self.rows) - 1:
-            self.best = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
+            state = {key: v.detach().clone() for key, v in self.net.state_dict().items()}
+            self.best = state | self._averages()
+
+    def _averages(self) -> dict[str, Tensor]:
+        """Return the averages of the augmentation's parameters, by their names in the net."""
+        if self.tuner is None:
+            return dict(self.average.means)
+        ranges = self.tuner.averages()
+        names = {id(value): name for name, value in self.net.named_parameters()}
+        return {names[id(layer.raw_magnitudes)]: ranges[layer] for layer in self.tuner.layers}
 
     def score(self, samples: Samples, views: str | None = None) -> dict[str, float]:
         """Return accuracy and balanced accuracy, always with the same random numbers."""
@@ -206,28 +227,41 @@ class Trainer:
         """Return invariance to a transform, its 75 % interval, and accuracy, on the test set."""
         usual, self.net.copies = self.net.copies, copies
         generator = self._same_generator()
-        scores = invariance(self.net.eval(), transform, self.splits.test.x, generator)
-        median, low, high = summary(scores)
+        net, x = self.net.eval(), self.splits.test.x
+        median, low, high = summary(invariance(net, transform, x, generator))
+        theirs = summary(authors_invariance(net, transform, x, self._same_generator())).median
         right = self.score(self.splits.test)["accuracy"]
         self.net.copies = usual
         return {
             "copies": copies,
             "invariance": median,
+            "authors_invariance": theirs,
             "low": low,
             "high": high,
             "accuracy": right,
         }
 
-    def finish(self) -> None:
-        """Restore the best model if there was a patience; else the last one stays."""
-        if self.best is not None:
-            self.net.load_state_dict(self.best)
+    def finish(self) -> Row:
+        """Set the net that is saved, and return its row: that of its epoch, scored again.
+
+        The trunk is that of the best epoch if there was a patience, else of the last one. The
+        parameters of the augmentation are averages: over the last quarter of training if gradients
+        learned them (of what there was of it at the best epoch), and those of a tuner.
+        """
+        if self.tuner:
+            self.tuner.finish()
+        self.net.load_state_dict(self.best or self.net.state_dict() | self.average.means)
+        kept = self.rows[self.best_epoch if self.settings.patience else -1]
+        return self.fabric.broadcast(kept | self._scores())
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue, as tensors and plain values."""
         return {
             "net": self.net.state_dict(),
             "best": self.best,
+            "probe": None if self.probe is None else self.probe.state_dict(),
+            "average": self.average.state_dict(),
+            "tuner": self.tuner.state_dict() if self.tuner else None,
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "order": self.order.get_state(),
@@ -248,6 +282,11 @@ class Trainer:
         """Continue from a state."""
         self.net.load_state_dict(state["net"])
         self.best = state["best"]
+        if self.probe is not None:
+            self.probe.load_state_dict(state["probe"])
+        self.average.load_state_dict(state["average"])
+        if self.tuner:
+            self.tuner.load_state_dict(state["tuner"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.order.set_state(state["order"])
@@ -260,47 +299,6 @@ class Trainer:
         self.loop.load_state_dict(state["loop"])
 
 
-def build_regularizer(name: str) -> Regularizer | None:
-    """Build a regularizer of `REGULARIZERS` by name; "none" is None."""
-    return None if name == "none" else REGULARIZERS[name]()
-
-
 def transforms_of(row: Row) -> list[TransformState]:
     """Read the states of all transforms from a row."""
     return [TransformState(**state) for state in row["transforms"]]
-
-
-def class_weights(y: Tensor, classes: int = 0) -> Tensor:
-    """Return the inverse of each class's frequency, scaled so that the mean over samples is 1.
-
-    There are at least so many `classes`; those without samples have weight 0.
-    """
-    counts = y.bincount(minlength=classes).float()
-    return torch.where(counts > 0, len(y) / (counts > 0).sum() / counts.clamp(min=1), 0.0)
-
-
-def _optimizer(net: AugNet, settings: Training) -> torch.optim.Optimizer:
-    own = list(net.augment.parameters()) if isinstance(net.augment, nn.Module) else []
-    known = {id(parameter) for parameter in own}
-    trunk = [parameter for parameter in net.parameters() if id(parameter) not in known]
-    groups = [
-        {"params": trunk, "lr": settings.lr, "weight_decay": settings.weight_decay},
-        {
-            "params": own,
-            "lr": settings.augment_lr or settings.lr,
-            "weight_decay": settings.augment_weight_decay,
-        },
-    ]
-    groups = [group for group in groups if group["params"]]
-    if settings.optimizer == "sgd":
-        return torch.optim.SGD(groups, momentum=settings.momentum)
-    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    return kind(groups, betas=settings.betas)
-
-
-def _scheduler(
-    optimizer: torch.optim.Optimizer, settings: Training
-) -> torch.optim.lr_scheduler.LRScheduler:
-    if settings.schedule == "cosine":
-        return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.epochs)
-    return torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)

@@ -26,8 +26,8 @@ from augnet.training.manifest import begin, differences, digest, parse, to_json
 
 MANIFEST, STATE = "manifest.json", "state.pt"
 OLD_MANIFESTS = ("run.json", "settings.json", "search.json")
-DATA = ("samples", "classes", "groups")
-"""What `about` may say about the data."""
+DATA = ("samples", "classes")
+"""What `about` may say about the data; `digests` has the SHA-256 of each of its parts."""
 DRAFT = re.compile(r"\..*\.\d+\.draft")  # of augnet.files.write
 
 
@@ -263,7 +263,10 @@ class ResumableDirectory:
         if None in (manifest["data"], data) or manifest["data"] == data:
             return
         there, here = ({key: each.get(key) for key in DATA} for each in (manifest["about"], about))
-        known = ", ".join(differences(there, here))
+        parts, now = (each.get("digests", {}) for each in (manifest["about"], about))
+        known = ", ".join(differences(there, here)) or ", ".join(
+            f"other {name}" for name in parts if name in now and parts[name] != now[name]
+        )
         raise DirectoryError(
             f"the data changed since {self.path} was begun{f': {known}' if known else ''}. "
             f"{self.hint}"

@@ -14,6 +14,8 @@ FIELDS = {
     "files": dict,
     "finished": bool,
 }
+DIGEST = "sha256"
+"""The key of the digest of all others."""
 
 
 def begin(
@@ -40,15 +42,23 @@ def parse(content: bytes) -> dict[str, Any]:
         raise ValueError("its manifest.json cannot be read") from None
     if schema != SCHEMA:
         raise ValueError(f"its schema is {schema!r}, and this version reads {SCHEMA}")
+    given = manifest.pop(DIGEST, None)  # not in directories of older versions
     for field, kind in FIELDS.items():
         if field not in manifest or not isinstance(manifest[field], kind):
             raise ValueError(f"its manifest.json cannot be read: {field!r} is missing or wrong")
+    unknown = manifest.keys() - FIELDS.keys() - {"schema"}
+    if unknown or (given is not None and given != _digest(manifest)):
+        raise ValueError("its manifest.json is damaged: its SHA-256 is not the one in it")
     return manifest
 
 
 def to_json(manifest: Mapping[str, Any]) -> bytes:
-    """Write a manifest, for `parse`."""
-    return (json.dumps(manifest, indent=1) + "\n").encode()
+    """Write a manifest with its own SHA-256, for `parse`."""
+    return (json.dumps({**manifest, DIGEST: _digest(manifest)}, indent=1) + "\n").encode()
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return digest(json.dumps(manifest, sort_keys=True).encode())
 
 
 def digest(content: bytes) -> str:

@@ -10,6 +10,7 @@
     time        signals in time: reverse, shift, speed, mask, noise, sign, amplitude
     frequency   signals by their spectra
     sensors     channels of a recording; scalp has their positions
+    function    transforms that call a function; from_function makes them
 
 >>> from augnet.transforms import build_transforms
 >>> build_transforms(["shear_x", {"name": "rotate", "limit": 180}])[1].describe(0.25)
@@ -85,13 +86,14 @@ from augnet.transforms.sensors import (
     SensorRotationY,
     SensorRotationZ,
 )
+from augnet.transforms.from_function import from_audio, from_operation, transform_from
 # isort: on
 
 __all__ = [
     "TRANSFORMS", "TransformSpec", "build_transforms", "register_transform",
     "Transform", "Bernoulli", "Ranged", "Unsigned", "Signed", "Multiplicative", "Affine",
     "Domain", "ANYTHING", "COLOR_IMAGES", "IMAGES", "SIGNALS",
-    "Magnitude", "Params", "per_sample", "spread",
+    "Magnitude", "Params", "per_sample", "spread", "transform_from", "from_operation", "from_audio",
     "TranslateX", "TranslateY", "ShearX", "ShearY", "Rotate", "Scale",
     "HorizontalFlip", "VerticalFlip",
     "Brightness", "Contrast", "Saturation", "Hue", "Sharpness", "Solarize", "Posterize",

@@ -291,7 +291,7 @@ def spread(values: Tensor, x: Tensor) -> Tensor:
     return values.reshape(-1, *(1,) * (x.dim() - 1))
 
 
-def take(params: Params, rows: Tensor) -> Params:
+def take(params: Params, rows: Tensor | slice) -> Params:
     """Return the params of some samples of the batch."""
     if isinstance(params, tuple | list):
         parts = [take(part, rows) for part in params]

@@ -25,6 +25,7 @@ from augnet.transforms.relax import straight_through, straight_through_where
 
 Interpolation: TypeAlias = Literal["bilinear", "bicubic", "nearest"]
 Padding: TypeAlias = Literal["zeros", "border", "reflection"]
+Pivot: TypeAlias = Literal["center", "corner"]
 
 
 def warp(
@@ -62,7 +63,8 @@ def warp(
 def compose(first: Tensor, second: Tensor, x: Tensor) -> Tensor:
     """Return the product of two maps of images `x`: `first`, then `second`."""
     # Translations are in fractions of the sides, but the linear part acts on pixels.
-    sides = torch.tensor([[x.shape[-1]], [x.shape[-2]]], dtype=x.dtype, device=x.device)
+    # They are filled on the device: to copy them there would make the host wait.
+    sides = torch.stack([x.new_full((1,), x.shape[dim]) for dim in (-1, -2)])
     linear = second[..., :2]
     moved = (linear @ (first[..., 2:] * sides)) / sides + second[..., 2:]
     return torch.cat((linear @ first[..., :2], moved), dim=-1)
@@ -124,13 +126,12 @@ def centered(x: Tensor, size: int) -> Tensor:
 
 def affine(rows: tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]) -> Tensor:
     """Build (B, 2, 3) matrices from entries that are numbers or tensors of shape (B,)."""
-    like = next(entry for row in rows for entry in row if isinstance(entry, Tensor))
-    entries = [
-        entry if isinstance(entry, Tensor) else torch.full_like(like, entry)
-        for row in rows
-        for entry in row
-    ]
-    return torch.stack(entries, dim=-1).unflatten(-1, (2, 3))
+    entries = [entry for row in rows for entry in row]
+    like = next(entry for entry in entries if isinstance(entry, Tensor))
+    numbers = {entry for entry in entries if not isinstance(entry, Tensor)}
+    filled = {number: torch.full_like(like, number) for number in numbers}
+    stacked = [entry if isinstance(entry, Tensor) else filled[entry] for entry in entries]
+    return torch.stack(stacked, dim=-1).unflatten(-1, (2, 3))
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,15 @@ class Affine(Signed):
 
     def map(self, x: Tensor, magnitude: Magnitude, params: Params) -> Tensor:
         """Return the affine maps (B, 2, 3) of a batch with these params."""
-        return self.matrix(self.strength(params * per_sample(magnitude, x)))
+        return self.matrix_for(x, self.strength(params * per_sample(magnitude, x)))
+
+    def matrix_for(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Return the affine maps of strengths for images `x`; subclasses may need their size."""
+        return self.matrix(strength)
 
     def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Resample the images under their maps."""
-        return warp(x, self.matrix(strength), self.interpolation, self.padding)
+        return warp(x, self.matrix_for(x, strength), self.interpolation, self.padding)
 
 
 @dataclass(frozen=True)
@@ -191,15 +196,34 @@ class Translate(Sliding):
 
 @dataclass(frozen=True)
 class Shear(Sliding):
-    """A transform that moves rows or columns in proportion to their distance from the center."""
+    """A transform that moves rows or columns in proportion to their distance from the pivot.
+
+    This is the center of the image, or the first row or column ("corner", as kornia has it).
+    """
 
     limit: float = 0.3
+    pivot: Pivot = "center"
 
     unit: ClassVar[str] = "shear"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validation.one_of(self.pivot, get_args(Pivot), self.name)
+
     def offset(self, x: Tensor, strength: Tensor) -> Tensor:
-        """Return a fraction of the distance from the center."""
-        return strength[:, None] * centered(x, x.shape[-3 - self.dim])
+        """Return a fraction of the distance from the pivot."""
+        return strength[:, None] * (centered(x, x.shape[-3 - self.dim]) + self._to_pivot(x))
+
+    def matrix_for(self, x: Tensor, strength: Tensor) -> Tensor:
+        """Add the translation of the center to the maps."""
+        moved = strength * (self._to_pivot(x) / x.shape[self.dim])
+        zero = torch.zeros_like(moved)
+        column = torch.stack((moved, zero) if self.dim == -1 else (zero, moved), dim=-1)
+        return torch.cat((self.matrix(strength)[..., :2], column[..., None]), dim=-1)
+
+    def _to_pivot(self, x: Tensor) -> float:
+        """Return the distance from the pivot to the center, in pixels."""
+        return (x.shape[-3 - self.dim] - 1) / 2 if self.pivot == "corner" else 0.0
 
 
 @register_transform
@@ -231,7 +255,7 @@ class TranslateY(Translate):
 @register_transform
 @dataclass(frozen=True)
 class ShearX(Shear):
-    """Shear images horizontally: rows move by up to ±limit of their distance from the center."""
+    """Shear images horizontally: rows move by up to ±limit of their distance from the pivot."""
 
     dim: ClassVar[int] = -1
 
@@ -243,7 +267,7 @@ class ShearX(Shear):
 @register_transform
 @dataclass(frozen=True)
 class ShearY(Shear):
-    """Shear images vertically: columns move by up to ±limit of their distance from the center."""
+    """Shear images vertically: columns move by up to ±limit of their distance from the pivot."""
 
     dim: ClassVar[int] = -2
 

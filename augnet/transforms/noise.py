@@ -33,8 +33,13 @@ class Strata(Generator):
     proportion to their weights. Normal draws are independent. Even spacing with one random offset
     was tried instead, and did worse (docs/studies/what-did-not-work.md).
 
-    Copies are drawn one after the other, each `with strata.copy(number):`. Numbers come from
-    `generator` or the default generator of the device, whose state advances with each copy.
+    If the number of copies has a divisor from 4 to 8, such as 5 of 20, each run of so many copies
+    (`run_length`) has one copy in each part of the range of that size, too. So the first copies are
+    stratified by themselves, for those who need no more (`AugNet.predict`).
+
+    Copies are drawn in order, one or several at a time, `with strata.copy(first, count):`. The
+    batch of several copies is that of one, repeated. Numbers come from `generator` or the default
+    generator of the device, whose state advances each time.
     """
 
     def __new__(cls, like: Tensor, generator: Generator | None, copies: int) -> "Strata":
@@ -45,28 +50,45 @@ class Strata(Generator):
         self.source = _source(like, generator).get("generator") or _default(like.device)
         self.copies = copies
         self.orders: list[Tensor] = []
-        self.number = self.draws = 0
+        self.first = self.draws = 0
+        self.count = 1
 
     @contextmanager
-    def copy(self, number: int) -> Iterator["Strata"]:
-        """Draw the params of one copy."""
-        self.number, self.draws = number, 0
+    def copy(self, first: int, count: int = 1) -> Iterator["Strata"]:
+        """Draw the params of one copy, or of several at once."""
+        self.first, self.count, self.draws = first, count, 0
         self.set_state(self.source.get_state())
         yield self
         self.source.set_state(self.get_state())
 
     def draw(self, shape: tuple[int, ...], source: dict[str, Any]) -> Tensor:
         """Draw from [0, 1); the n-th draws of all copies are stratified together."""
-        if self.number == 0:
-            self.orders.append(torch.rand((self.copies, *shape[:1]), **source).argsort(0))
-        if self.draws >= len(self.orders) or self.orders[self.draws].shape[1:] != shape[:1]:
+        batch = tuple(size // self.count for size in shape[:1])
+        if self.first == 0:
+            self.orders.append(_order(self.copies, batch, source))
+        if self.draws >= len(self.orders) or self.orders[self.draws].shape[1:] != batch:
             raise RuntimeError(
                 "stratified copies make the same draws, but this one made more or others: "
                 "sampling='independent' takes any augment"
             )
-        stratum = self.orders[self.draws][self.number].reshape(-1, *(1,) * (len(shape) - 1))
+        order = self.orders[self.draws][self.first : self.first + self.count]
+        stratum = order.reshape(-1, *(1,) * (len(shape) - 1)) if shape else order[0]
         self.draws += 1
         return (torch.rand(shape, **source) + stratum) / self.copies
+
+
+def run_length(copies: int) -> int:
+    """Return how many copies in succession divide the range between them: a divisor, or 1."""
+    return next((size for size in (5, 4, 6, 7, 8) if copies % size == 0), 1)
+
+
+def _order(copies: int, shape: tuple[int, ...], source: dict[str, Any]) -> Tensor:
+    """Draw the order in which copies take the strata of a range: (C, B), a permutation each."""
+    size = run_length(copies)
+    runs = copies // size
+    part = torch.rand((runs, size, *shape), **source).argsort(1)  # of the range, for each copy
+    within = torch.rand((size, runs, *shape), **source).argsort(1)  # strata of each part, by run
+    return (part * runs + within.transpose(0, 1).gather(1, part)).flatten(0, 1)
 
 
 def _default(device: torch.device) -> Generator:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from torch import nn
 
+from augnet.text import one_line
 from augnet.validation import nearest
 
 Shape: TypeAlias = tuple[int, ...]
@@ -59,15 +60,20 @@ def build_trunk(name: str, shape: Shape, outputs: int, **arguments: Any) -> nn.M
         raise ValueError(f"unknown trunk {name!r}{nearest(name, [*TRUNKS, 'module:Class'])}")
     try:
         builder = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(
             f"trunk {name!r} cannot be imported ({error}): is its folder in PYTHONPATH?"
         ) from None
-    several = len(inspect.signature(builder).parameters) > 1
     try:
+        several = len(inspect.signature(builder).parameters) > 1
         built = builder(shape, outputs, **arguments) if several else builder(**arguments)
     except SystemExit:
         raise ValueError(f"trunk {name!r} ends the program, and builds no nn.Module") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"trunk {name!r} is called with (shape, outputs), or without arguments if it takes "
+            f"none, and failed: {one_line(error)}"
+        ) from error
     if not isinstance(built, nn.Module):
         raise ValueError(f"trunk {name!r} builds a {type(built).__name__}, not an nn.Module")
     return built

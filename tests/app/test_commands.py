@@ -72,11 +72,27 @@ def test_a_folder_becomes_a_directory(learned):
     assert "horizontal_flip" in done.stdout
     assert "accuracy" in done.stdout
     page = (out / "index.html").read_text()
-    for part in ("<svg", "Invariances", "confusion", "Training", "augnet learn"):
+    for part in ("<svg", "Answers, by use", "confusion", "Training", "augnet learn"):
         assert part in page
     assert "http://" not in page.replace("http://www.w3.org", "").replace(
         "http://purl.org", ""
     ).replace("http://creativecommons.org", "")
+
+
+def test_digits_come_with_augnet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = ("--max-samples", 200, "--budget", 2)
+    done = augnet("learn", "digits", "--transforms", "horizontal_flip", *few)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "learned" / "index.html").read_text()
+    assert "What digits is invariant to" in page
+    for text in (done.stderr, page):
+        assert "E. Alpaydin and C. Kaynak" in text
+        assert "CC BY 4.0" in text
+    lines = [line.strip() for line in done.stderr.splitlines() if "%" in line]
+    assert "% reference: loss" in lines[0]
+    assert lines[-1].startswith("100% net: loss")
+    assert "The page is learned/index.html" in done.stdout
 
 
 def test_what_is_finished_is_shown_again_and_other_settings_are_refused(learned):
@@ -99,7 +115,7 @@ def test_a_model_predicts(learned, tmp_path):
     assert predicted.exit_code == 0, predicted.output
     rows = list(csv.DictReader(io.StringIO(predicted.stdout)))
     assert len(rows) == 40
-    assert set(rows[0]) == {"sample", "predicted", "p(bright)", "p(dark)"}
+    assert set(rows[0]) == {"sample", "copies", "predicted", "p(bright)", "p(dark)"}
     assert sum(row["sample"].startswith(row["predicted"]) for row in rows) > 30
     assert all(abs(float(r["p(bright)"]) + float(r["p(dark)"]) - 1) < 1e-4 for r in rows)
     assert augnet("predict", out, data).stdout == predicted.stdout
@@ -107,10 +123,11 @@ def test_a_model_predicts(learned, tmp_path):
     file = tmp_path / "p.parquet"
     assert augnet("predict", out, data, "--out", file, "--copies", 2).exit_code == 0
     assert arrow.read_table(file).num_rows == 40
-    settled = augnet("predict", out, data, "--tolerance", 0.3)
-    assert settled.exit_code == 0, settled.output
-    copies = [int(row["copies"]) for row in csv.DictReader(io.StringIO(settled.stdout))]
-    assert min(copies) < load(out).net.copies
+    assert min(int(row["copies"]) for row in rows) < load(out).net.copies
+    everything = augnet("predict", out, data, "--tolerance", 0)
+    assert everything.exit_code == 0, everything.output
+    copies = {int(row["copies"]) for row in csv.DictReader(io.StringIO(everything.stdout))}
+    assert copies == {load(out).net.copies}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +169,7 @@ def test_values_are_learned(tmp_path):
     assert done.exit_code == 0, done.output
     assert "variance explained" in done.stdout
     rows = list(csv.DictReader(io.StringIO(augnet("predict", tmp_path / "o", data).stdout)))
-    assert set(rows[0]) == {"sample", "value"}
+    assert set(rows[0]) == {"sample", "copies", "value"}
 
 
 def test_signals_layers_and_a_trunk_of_ones_own(tmp_path, monkeypatch):
@@ -277,6 +294,23 @@ def test_a_finished_directory_is_refused_if_the_data_changed(tmp_path):
     assert "samples (60 there, 61 now)" in refused.output
     assert "the data changed" in refused.output
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["samples", "labels", "groups"])
+def test_what_changed_in_the_data_is_named(tmp_path, name):
+    vectors(tmp_path / "d.npz")
+    with np.load(tmp_path / "d.npz") as file:
+        data = {"samples": file["x"], "labels": file["y"], "groups": np.arange(60) // 6}
+    for change in (False, True):
+        if change:
+            data[name] = data[name][::-1]
+        np.savez(tmp_path / "d.npz", x=data["samples"], y=data["labels"], groups=data["groups"])
+        again = job(tmp_path)
+        if not change:
+            with again.open():
+                pass
+    with pytest.raises(DirectoryError, match=rf"was begun: other {name}\. Choose"):
+        again.open().__enter__()
 
 
 def test_other_names_of_classes_are_other_data(tmp_path):
@@ -486,7 +520,7 @@ def parsed(command):
 OTHER_VALUES = {
     "transforms": ("rotate", "shear_x"), "layers": (("rotate",),), "trunk": "mine:net",
     "budget": "90s", "seed": 3, "seeds": 2, "copies": 4, "lr": 0.001, "threads": 2,
-    "tolerance": 0.02, "jobs": 2,
+    "tolerance": 0.02, "jobs": 2, "by_class": True,
     "max_samples": 99, "size": 32, "kind": "images", "follow_links": True,
     "task": "regression", "column": "the label", "groups": "the subject", "sfreq": 0.5,
     "channels": ("C3", "EEG Fpz"), "window": 2.0,
@@ -519,7 +553,7 @@ def test_help_is_that_of_the_options():
 
 def test_the_commands_are_those_of_the_library_and_the_paper():
     names = list(get_command(app).commands)
-    assert names == ["learn", "predict", "inspect", "export", "transforms", "paper"]
+    assert names == ["learn", "audit", "predict", "inspect", "export", "transforms", "paper"]
     assert "horizontal_flip" in augnet("transforms").output
 
 
@@ -566,6 +600,11 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
     options = ("--transforms", "invert", "--budget", 1, "--out", tmp_path / "o")
     assert augnet("learn", tmp_path / "d", *options).exit_code == 0
     assert "[red]dark" in augnet("inspect", tmp_path / "o").output
+    for name, arguments in (
+        ("[b]p.csv", ("predict", tmp_path / "o", tmp_path / "d")),
+        ("[b]p.pt2", ("export", tmp_path / "o", "--to", "pt2")),
+    ):
+        assert name in augnet(*arguments, "--out", tmp_path / name).stderr
 
 
 @pytest.mark.parametrize(
@@ -575,7 +614,13 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
         (("--layers", "deep.toml"), "deep.toml has no layers"),
         (("--layers", "."), "is not a file"),
         (("--sfreq", "nan"), "--sfreq takes a positive number; got nan"),
+        (("--trunk", ":"), "trunk ':' cannot be imported (Empty module name)"),
+        (("--trunk", "torch.nn:Linear"), "trunk 'torch.nn:Linear' is called with (shape, outputs)"),
+        (("--trunk", "this:s"), "trunk 'this:s' is called with (shape, outputs)"),
         (("--copies", "1000000000"), "less than or equal to 10000"),
+        (("--threads", "1000000000"), "less than or equal to 1024"),
+        (("--seeds", "1000000000"), "less than or equal to 100"),
+        (("--seed", "99999999999999999999"), "less than or equal to 4294967295"),
         (("--tolerance", "inf"), "tolerance takes a positive number; got inf"),
     ],
 )

@@ -128,9 +128,9 @@ def test_an_image_bomb_is_left_alone(tmp_path):
     pets(tmp_path)
     for name, size in (("bomb", (10_000, 9_500)), ("large", (8_200, 8_000))):
         Image.new("1", size).save(tmp_path / "cat" / f"{name}.png")
-    begun = time.monotonic()
+    begun = time.process_time()  # whatever else the machine does
     found = read(tmp_path)
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
     assert found.log.counts == {"too many pixels: an image bomb?": 2}
 
 

@@ -35,6 +35,7 @@ from augnet.transforms import (
     Invert,
     Rotate,
     SamplePairing,
+    ShearX,
     SignFlip,
     TimeReverse,
 )
@@ -56,6 +57,13 @@ def test_braindecode_gives_the_same_views(name):
     pytest.importorskip("braindecode")
     ours, x = alone(name), signals(name)
     alike(ours, torch_views(export(ours, "braindecode"), x), x)
+
+
+@pytest.mark.parametrize("library", IMAGE_LIBRARIES)
+def test_a_pivot_that_a_library_does_not_have_is_named(library):
+    said = export(module([ShearX(0.2, pivot="corner")]), library).text
+    assert "has no pivot 'corner': 'center' is used" in said
+    assert "pivot" not in export(module([ShearX(0.2)]), library).text
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -2,10 +2,20 @@
 
 A file is damaged by flipped bits, by lost, repeated and foreign parts. The seeds are fixed. The
 default tests take EXAMPLES of each kind, those under `slow` take MANY.
+
+Each file may take SECONDS of processor time. That does not depend on what else the machine does, as
+the time on a clock would. A file that waits for something, and computes nothing, ends at the limit
+of the whole test.
 """
 
 import io
-from collections.abc import Callable
+import itertools
+import json
+import signal
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,19 +27,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from safetensors.numpy import save as to_safetensors
+from safetensors.torch import load as deserialize
+from safetensors.torch import save as serialize
 
 from augnet import AugmentationLayer, AugmentationModule, AugNet
 from augnet.app.settings import read_layers
 from augnet.data import DataError, InputSpec, read
 from augnet.learn.result import Invariance
 from augnet.model import Model, ModelError, load, to_bytes
+from augnet.model.file import KEY
 from augnet.paper.config import ConfigError, parse
 from augnet.text import one_line
 from augnet.training import DirectoryError, ResumableDirectory
 from augnet.transforms import SignFlip, build_transforms
 from augnet.trunks.small import default_trunk
 
-EXAMPLES, MANY = 150, 5000
+EXAMPLES, MANY, SECONDS = 150, 5000, 10.0
 STRANGE = [b"\x00", b"\xff" * 8, b"nan", b"-1", b"9" * 30, b"[" * 2000, b'"', b"\x1b[31m", b"\r\n"]
 
 
@@ -68,12 +81,41 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
     return bytes(data)
 
 
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Fail after so many seconds of processor time, also if what runs would never end."""
+
+    def stop(*_: object) -> None:
+        pytest.fail(f"more than {seconds} s of processor time")  # no reader catches it
+
+    began, before = time.process_time(), signal.SIG_DFL
+    timer = getattr(signal, "ITIMER_PROF", None)  # Windows has none
+    if timer is not None:
+        before = signal.signal(signal.SIGPROF, stop)
+        signal.setitimer(timer, seconds)
+    try:
+        yield
+    finally:
+        if timer is not None:
+            signal.setitimer(timer, 0)
+            signal.signal(signal.SIGPROF, before)
+    if time.process_time() - began > seconds:
+        stop()
+
+
+@pytest.mark.skipif(not hasattr(signal, "ITIMER_PROF"), reason="Windows has no such timer")
+def test_what_does_not_end_is_stopped():
+    with pytest.raises(pytest.fail.Exception, match=r"more than 0\.05 s"), limited(0.05):
+        all(itertools.repeat(True))
+
+
 def used_or_refused(kind: Kind, folder: Path, content: bytes) -> bool:
     """Use a file; return whether that worked, and fail unless it was or was refused in one line."""
     path = folder / kind.name
     path.write_bytes(content)
     try:
-        kind.use(path)
+        with limited(SECONDS):
+            kind.use(path)
     except kind.refusals as error:
         message = one_line(error)
         assert message.isprintable()
@@ -99,6 +141,21 @@ MODEL = to_bytes(model())
 
 def use_model(path: Path) -> None:
     assert to_bytes(load(path)) == MODEL  # nothing but the same answer
+
+
+def header() -> bytes:
+    (size,) = struct.unpack("<Q", MODEL[:8])
+    return json.loads(MODEL[8 : 8 + size])["__metadata__"][KEY].encode()
+
+
+def use_header(path: Path) -> None:
+    """Predict with a model of an older version, which has no digest."""
+    text = path.read_bytes().decode(errors="replace")
+    file = path.with_name("model")
+    file.write_bytes(serialize(deserialize(MODEL), {KEY: text}))
+    outputs = load(file).outputs(torch.ones(3, 2, 16))
+    assert outputs.shape == (3, 2)
+    assert bool(outputs.isfinite().all())
 
 
 # Data
@@ -190,6 +247,7 @@ def use_experiment(path: Path) -> None:
 # Directories
 
 
+ROWS = b'{"epoch": 0}\n'
 STATE = {"weights": torch.arange(12.0), "epoch": 3}
 
 
@@ -198,9 +256,9 @@ def directory(folder: Path) -> ResumableDirectory:
 
 
 def written(folder: Path, name: str) -> bytes:
-    with directory(folder).open("data") as job:
+    with directory(folder).open("data", version="1") as job:
         job.save_state(STATE)
-        job.write({"rows.jsonl": '{"epoch": 0}\n'})
+        job.write({"rows.jsonl": ROWS})
     return (folder / "job" / name).read_bytes()
 
 
@@ -214,8 +272,9 @@ def use_state(path: Path) -> None:
 def use_manifest(path: Path) -> None:
     job = directory(path.parents[1])
     job.check()
-    job.finished  # noqa: B018
-    job.read("rows.jsonl")
+    assert job.about == {"version": "1"}
+    assert not job.finished
+    assert job.read("rows.jsonl") == ROWS
 
 
 WRONG = (ValueError, TypeError)
@@ -226,6 +285,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
     data = DataError
     return {
         "model": Kind(MODEL, use_model, (ModelError,)),
+        "header": Kind(header(), use_header, (ModelError, ValueError)),
         "npz": Kind(npz(), use_data, (data,), "d.npz"),
         "npy": Kind(npy(), lambda path: use_data(path, False), (data,), "x.npy"),
         "safetensors": Kind(
@@ -246,8 +306,8 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
 
 NAMES = (
-    "model", "npz", "npy", "safetensors", "png", "csv", "parquet", "edf", "layers", "experiment",
-    "state", "manifest",
+    "model", "header", "npz", "npy", "safetensors", "png", "csv", "parquet", "edf", "layers",
+    "experiment", "state", "manifest",
 )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def test_a_sample_at_an_edge_has_exactly_the_strength_of_the_range():
     layer, _ = tuned(Add(), Lift(), Scatter(), start=0.25)
     x = torch.zeros(512, 3)
     view = layer(x, seeded(1))
-    transform, edge = layer.choice
+    transform, edge, *_ = layer.choice
     strength = view.abs().amax(1)
     assert (strength[transform == 3] == 0).all()
     assert (strength[edge] == 2).all()

@@ -12,6 +12,7 @@ from torch import nn
 
 from augnet import AugmentationLayer, AugmentationModule
 from augnet.layers.layer import Drawn
+from augnet.layers.operators import Maps
 from augnet.transforms import (
     IMAGES,
     SIGNALS,
@@ -220,7 +221,14 @@ def test_eval_computes_each_sample_once(monkeypatch):
             return original(self, x, magnitude, params)
 
         monkeypatch.setattr(cls, "apply", counting)
+
+    def resampled(self, x, prepared, original=Maps.act):
+        rows.append(("maps", len(x)))
+        return original(self, x, prepared)
+
+    monkeypatch.setattr(Maps, "act", resampled)
     layer(torch.rand(50, 3, 8, 8))
+    assert sorted(name for name, _ in rows) == ["horizontal_flip", "hue", "maps"]
     assert sum(count for _, count in rows) == 50
     rows.clear()
     set_weights(layer, 0, 1, 0, 0)

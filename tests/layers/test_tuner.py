@@ -23,7 +23,7 @@ def reference(losses, choices, count, tolerance, rate, warmup, start):
     edges = [[0.0, 0.0] for _ in range(count)]
     magnitudes = [start] * count
     history = []
-    for values, (transform, edge) in zip(losses, choices, strict=True):
+    for values, (transform, edge, *_) in zip(losses, choices, strict=True):
         none = [v for v, t in zip(values, transform, strict=True) if t == count]
         if none:
             base = [0.98 * base[0] + sum(none), 0.98 * base[1] + len(none)]
@@ -100,8 +100,8 @@ def test_several_layers_move_by_edges_that_no_other_layer_changes():
     # A layer that was called on its own is not alone: such samples are not counted.
     module(torch.zeros(64, 3))
     before = [row.samples for row in tuner.table()]
-    transform, edge = module[1].choice
-    module[1].choice = Choice(torch.zeros_like(transform), edge)
+    transform, *rest = module[1].choice
+    module[1].choice = Choice(torch.zeros_like(transform), *rest)
     tuner.step(torch.zeros(64))
     after = [row.samples for row in tuner.table()]
     assert after[:2] == before[:2]
@@ -160,7 +160,7 @@ def test_bernoulli_transforms_keep_their_probability():
     x = torch.zeros(800, 3)
     for seed in range(5):
         view = layer(x, seeded(seed))
-        transform, edge = layer.choice
+        transform, edge, *_ = layer.choice
         assert not edge[transform == 1].any()
         applied = view[:, 0] == -1000
         assert (transform[applied] == 1).all()

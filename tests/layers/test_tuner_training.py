@@ -139,7 +139,7 @@ def test_finish_sets_the_averages_and_gives_the_layers_back():
     module = AugmentationModule(AugmentationLayer(Add(), Lift()))
     tuner = RangeTuner(module, warmup=0, rate=0.5)
     for step in range(30):
-        scripted(tuner, torch.zeros(16, 3), [[step % 3, 0.0]])
+        scripted(tuner, torch.zeros(16, 3), [[0.04 * (step % 3), 0.0]])
     averages = tuner.average.tolist()
     assert averages != pytest.approx(module[0].magnitudes.tolist())
     table = tuner.finish()

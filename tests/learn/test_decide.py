@@ -9,6 +9,7 @@ from learn_tasks import Rule, Shift, Value, generator, measured
 from augnet.learn import LearnConfig
 from augnet.learn.decide import MOVES, TOO_FEW, WIDE, decide_bernoulli, decide_range, isotonic
 from augnet.learn.decide import measure_crossing as crossing_of
+from augnet.learn.result import Invariance
 from augnet.transforms import AmplitudeScale, SignFlip
 
 CONFIG = LearnConfig()
@@ -41,6 +42,27 @@ def test_a_known_crossing_is_the_strength_whatever_range_was_trained(trained):
     assert row.strength == pytest.approx(0.404, rel=0.08)
     assert 0.25 < row.interval[0] < 0.404 < row.interval[1] < 0.55
     assert row.cost == pytest.approx(0.01, abs=0.02)
+
+
+def test_the_response_curve_goes_from_nothing_to_beyond_the_range():
+    row = ranged(shifted(), 0.4)
+    strengths, added = zip(*row.response, strict=True)
+    assert (strengths[0], added[0]) == (0.0, 0.0)
+    assert list(strengths) == sorted(strengths)
+    assert strengths[-1] == pytest.approx(0.9)  # the limit
+    for strength, value in row.response:
+        # Of the samples that move towards 0, which is half of them, those cross it that are near.
+        expected = min(1.0, max(0.0, (strength - 0.4) / 0.2)) / 2
+        assert value == pytest.approx(expected, abs=0.03)
+    for other in (ranged(shifted(), 0.4, moves=True), ranged(shifted(limit=0.3), 1.0)):
+        assert len(other.response) > 5
+
+
+def test_a_flip_has_two_responses():
+    row = decide_bernoulli(flipped(0.3), CONFIG)
+    assert [strength for strength, _ in row.response] == [0.0, 1.0]
+    assert [value for _, value in row.response] == pytest.approx([0.0, row.cost])
+    assert row.cost > 0.2
 
 
 def test_a_larger_tolerance_never_gives_a_smaller_range():
@@ -171,3 +193,9 @@ def test_rising_curves_are_those_of_scikit_learn():
     curves = torch.randn(6, 13, generator=generator(), dtype=torch.float64)
     wanted = torch.stack([torch.from_numpy(isotonic_regression(row.numpy())) for row in curves])
     torch.testing.assert_close(isotonic(curves), wanted)
+
+
+@pytest.mark.parametrize("status", ["unclear", "not_invariant"])
+def test_factors_that_are_not_kept_have_no_magnitude(status):
+    row = Invariance(AmplitudeScale(2.0), status, 0.0, (1.0, 1.5))
+    assert row.magnitude == 0

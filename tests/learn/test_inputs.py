@@ -271,6 +271,14 @@ def test_threads_are_used_between_rows_and_restored():
 
 
 @pytest.mark.parametrize("name", ["x", "y"])
+def test_values_that_would_underflow_are_refused(name):
+    x, y = torch.randn(32, 3), torch.randn(32)
+    x, y = (1e-30 * x, y) if name == "x" else (x, 1e-30 * y)
+    with pytest.raises(ValueError, match=f"{name} that differ by 1e-15 or more; they differ by"):
+        prepare_data(x, y)
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
 def test_values_that_would_overflow_are_refused(name):
     x, y = torch.randn(32, 3), torch.randn(32)
     (x if name == "x" else y).view(-1)[5] = -1e30

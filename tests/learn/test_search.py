@@ -82,6 +82,7 @@ def test_rows_are_plain_values_and_back(everything):
     rows = list(everything.values())
     transforms = list(everything)
     assert from_plain(to_plain(rows), transforms) == rows
+    assert all(row.response for row in rows if row.cost is not None)
     assert from_plain(to_plain(rows[:3]), transforms) == rows[:3]
     assert from_plain([], transforms) == []
 

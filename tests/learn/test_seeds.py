@@ -77,3 +77,14 @@ def test_transforms_are_joined_one_by_one():
     first, second = join_seeds([[flip, FEW], [flip, NONE]])
     assert (first.strength, first.seeds_agreeing) == (0.5, (2, 2))
     assert second.status == "unclear"
+
+
+def test_the_response_curve_is_that_of_the_nearest_seed():
+    curves = {20: ((0.0, 0.0), (20.0, 0.1)), 30: ((0.0, 0.0), (30.0, 0.2)), 90: ((0.0, 0.1),)}
+    few, many, far = (
+        replace(row, response=curves[row.strength]) for row in (FEW, MANY, FAR)
+    )  # fmt: skip
+    assert join(few, many, replace(many, strength=31)).response == curves[30]
+    assert join(few, far, far).response == curves[90]
+    assert join(NONE, NONE, few).response == ()
+    assert join(few, NONE).response == ()  # seeds disagree

@@ -57,6 +57,20 @@ def test_a_model_predicts_the_same_from_its_file(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
 
 
+def test_the_tolerance_of_values_is_in_their_standard_deviations():
+    x, used = torch.rand(40, 1, 12, 12, generator=torch.Generator().manual_seed(0)), []
+    for scale in (1.0, 1000.0):
+        torch.manual_seed(0)
+        trunk = nn.Sequential(nn.Flatten(), nn.Linear(144, 1))
+        scaled = Scaled(trunk, torch.zeros(1), torch.full((1,), scale))
+        augment = AugmentationModule(AugmentationLayer(Rotate(90.0), magnitude=0.5))
+        net = AugNet(augment, scaled, "values", copies=20)
+        model = Model.of(net, (1, 12, 12))
+        used.append(model.predict(x, 0.1).copies)
+    assert used[0].equal(used[1])
+    assert used[0].min() < used[0].max()
+
+
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_every_transform_survives_as_a_table(name):
     given = specimen(name)
@@ -100,7 +114,14 @@ def test_a_trunk_of_ones_own_is_given_not_imported(tmp_path):
 
 def test_costs_reasons_and_the_measurement_survive(tmp_path):
     rows = (
-        Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0), cost=-0.002),
+        Invariance(
+            Rotate(90.0),
+            "bounded",
+            27.0,
+            (25.0, 29.0),
+            cost=-0.002,
+            response=((0.0, 0.0), (27, 0.1)),
+        ),
         Invariance(SignFlip(), "unclear", 0.0, (0.0, 0.5), reason="no time"),
     )
     measurement = Measurement(score=0.9, chance=0.5, steps=70, warnings=("the budget was cut",))
@@ -116,7 +137,7 @@ def as_schema_2(header, tensors):
     header["schema_version"] = 2
     del header["measurement"]
     for row in header["invariances"]:
-        del row["cost"], row["reason"]
+        del row["cost"], row["reason"], row["response"]
 
 
 def test_files_of_schema_2_are_read(tmp_path):

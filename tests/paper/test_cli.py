@@ -72,6 +72,9 @@ def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+ONE_LAYER = ("sinusoids", "--variant", "one-layer")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -84,8 +87,18 @@ def test_it_runs_variants_and_seeds_and_sums_up(tmp_path):
         (["sinusoids", "--set", "regularizer.weight=[[1, 0.5]]"], "that start at 0"),
         (
             ["sinusoids", "--variant", "one-layer", "--set", "augment.name=none"],
-            "data_space_norm reads AugmentationLayer; identity has none: use no regularizer",
+            "tuner.select=one needs augment.name=layers; got none (tuner.select=none)",
         ),
+        (
+            [*ONE_LAYER, "--protocol", "paper", "--set", "augment.name=none"],
+            "weighted_norm reads AugmentationLayer; identity has none: use no regularizer",
+        ),
+        ([*ONE_LAYER, "--set", "net.train_copies=4"], "needs the loss of each view; got"),
+        (
+            [*ONE_LAYER, "--set", "regularizer.name=weighted_norm"],
+            "leaves nothing to a regularizer; got regularizer.name=weighted_norm",
+        ),
+        ([*ONE_LAYER, "--set", "data.phase=mine"], "phase knows paper, authors; got 'mine'"),
         (["sinusoids", "--sweep", "train.lr"], "--sweep takes key=a,b,c"),
         (["sinusoids", "--sweep", "train.lrr=1,2"], "did you mean 'lr'?"),
         (["sinusoids", "--devices", "512"], "--devices 512: this machine has"),

@@ -87,6 +87,11 @@ def test_changes_are_toml_or_else_strings():
             {"scores.copies": [0]},
             "scores.copies.0: Input should be greater",
         ),
+        ({"net.copies": 10**9}, "net.copies: Input should be less than or equal to 10000; got 1"),
+        (
+            {"augment": {"name": "layers", "layers": [["rotate"]], "repeat": 10**9}},
+            "repeat takes a whole number from 1 to 1000; got 1000000000",
+        ),
         ({"train.optimizer": "lion"}, "train.optimizer: Input should be 'adam', 'adamw' or 'sgd'"),
         ({"data.name": "sinusoid"}, "unknown data 'sinusoid': did you mean 'sinusoids'?"),
         ({"trunk.widht": 3}, "unknown key 'trunk.widht' for sinusoid_cnn: did you mean 'width'?"),

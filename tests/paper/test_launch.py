@@ -97,7 +97,6 @@ def test_torchrun_resumes_and_ends_like_two_devices(tmp_path):
         [*torchrun, *command(f"--out={tmp_path / 'group'}")],
         capture_output=True,
         text=True,
-        timeout=200,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert group.returncode == 0, group.stderr
@@ -163,14 +162,14 @@ def workers_of(run: str) -> list[int]:
     return found
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_ray_cluster_runs_a_grid_and_survives_a_killed_worker(tmp_path):
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'augnet[cluster]'")
     if not Path("/proc").exists():
         pytest.skip("workers are found through /proc")
     process = subprocess.Popen(
         [sys.executable, *command("--ray=local", "--sweep=train.lr=0.01,0.02",
-                                  "--set=train.epochs=8", f"--out={tmp_path / 'ray'}")],
+                                  "--set=train.epochs=12", f"--out={tmp_path / 'ray'}")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     places = {
@@ -184,7 +183,7 @@ def test_a_ray_cluster_runs_a_grid_and_survives_a_killed_worker(tmp_path):
             killed = workers_of("_run_on_worker")[:1]
             for worker in killed:
                 os.kill(worker, signal.SIGKILL)
-    _, said = process.communicate(timeout=250)
+    _, said = process.communicate()
     assert process.returncode == 0, said
     assert killed
     for rate, place in places.items():
@@ -192,14 +191,14 @@ def test_a_ray_cluster_runs_a_grid_and_survives_a_killed_worker(tmp_path):
             tmp_path / f"whole-{rate}",
             config.resolve(
                 "sinusoids", config.read("sinusoids"), "one-layer",
-                changes=CHANGES | {"train.epochs": 8}, sweep={"train.lr": rate},
+                changes=CHANGES | {"train.epochs": 12}, sweep={"train.lr": rate},
             ),
             0,
         )  # fmt: skip
         torch.set_num_threads(1)
         rows = list(whole.run())
         found = [json.loads(line) for line in (place / "rows.jsonl").read_text().splitlines()]
-        assert len(found) == len(rows) == 8
+        assert len(found) == len(rows) == 12
         for mine, other in zip(found, rows, strict=True):
             assert_alike(mine, other)
         assert {file.name for file in place.iterdir() if file.name[0] != "."} == {

@@ -6,10 +6,23 @@ import pytest
 import torch
 from torch import Generator, nn
 
-from augnet import AugmentationLayer, AugmentationModule, AugNet, build_transforms
+from augnet import (
+    AugmentationLayer,
+    AugmentationModule,
+    AugNet,
+    build_transforms,
+    identity,
+    invariance,
+)
 from augnet.layers.published import crop_flip
 from augnet.paper.datasets import Samples
-from augnet.paper.score import accuracy, accuracy_by_copies, time_by_copies, with_views
+from augnet.paper.score import (
+    accuracy,
+    accuracy_by_copies,
+    authors_invariance,
+    time_by_copies,
+    with_views,
+)
 
 
 class Brightest(nn.Module):
@@ -51,6 +64,17 @@ def test_plain_samples_are_told_and_flipped_ones_are_not():
     assert accuracy(with_views(net(), "plain"), data, generator())["accuracy"] == 1
     by_copies = accuracy_by_copies(net(), data, (1, 4), generator())
     assert by_copies[1] == pytest.approx(0.5, abs=0.2)
+
+
+def test_equal_outputs_have_the_invariance_that_each_definition_gives_them():
+    constant = AugNet(identity, nn.Flatten(), copies=1)
+    (flip,) = build_transforms(["horizontal_flip"])
+    x = torch.ones(6, 3, 4, 4)  # all outputs are equal, whatever the transform
+    assert invariance(constant, flip, x, generator()).tolist() == [1.0] * 6
+    assert authors_invariance(constant, flip, x, generator()).tolist() == [0.0] * 6
+    other = torch.rand(6, 3, 4, 4, generator=generator())
+    scores = authors_invariance(constant, lambda y, generator: y, other, generator())
+    assert set(scores.tolist()) <= {0.0, 1.0}  # 0 where a sample is paired with itself
 
 
 def test_accuracy_by_copies_leaves_the_net_alone():

@@ -1,11 +1,11 @@
 """Training: rows, randomness, early stopping, parameter groups."""
 
 import json
-import math
 from dataclasses import asdict
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from augnet import (
@@ -18,13 +18,14 @@ from augnet import (
     identity,
 )
 from augnet.layers.state import transform_states
-from augnet.paper.config import Regularization, Training
+from augnet.paper.average import TailAverage
+from augnet.paper.config import Regularization, Scores, Training, Tuning
 from augnet.paper.datasets import sinusoids
 from augnet.paper.train import Trainer, transforms_of
 from augnet.trunks import SinusoidCNN
 
 
-def trainer(regularizer="weighted_norm", weight=0.1, seed=0, **settings):
+def trainer(regularizer="weighted_norm", weight=0.1, seed=0, select="none", **settings):
     torch.manual_seed(0)
     layer = AugmentationLayer(*build_transforms(["frequency_shift", "gaussian_noise"], sfreq=100))
     trunk = nn.Sequential(SinusoidCNN(width=4, kernel=20), nn.Dropout(0.1))
@@ -32,7 +33,10 @@ def trainer(regularizer="weighted_norm", weight=0.1, seed=0, **settings):
     data = sinusoids.load(sizes=(60, 20, 20), duration=1.0)
     settings = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **settings}
     regularization = Regularization(name=regularizer, weight=weight)
-    return Trainer(net, data, Training(**settings), regularization, seed)
+    scores = Scores(epoch_samples=10)
+    tuning = Tuning(select=select)
+    training = Training(**settings)
+    return Trainer(net, data, training, regularization, seed, None, scores, tuning)
 
 
 def test_rows_are_plain_values_and_say_what_was_learned():
@@ -58,9 +62,7 @@ def test_a_seed_decides_everything():
 @pytest.mark.parametrize("regularizer", ["none", *REGULARIZERS])
 def test_every_regularizer_trains(regularizer):
     row = list(trainer(regularizer, epochs=1))[-1]
-    # The logarithm of a displacement below 1 is positive, once negated.
-    signs = {"none": 0, "log_displacement": 1}
-    assert math.copysign(row["regularizer"] != 0, row["regularizer"]) == signs.get(regularizer, -1)
+    assert (row["regularizer"] < 0) == (regularizer != "none")
 
 
 def test_a_state_goes_on_where_another_stopped():
@@ -119,6 +121,84 @@ def test_measures_are_repeatable_and_are_of_the_copies_asked_for():
     assert one == again
     assert many["invariance"] != one["invariance"]
     assert run.net.copies == 2
+
+
+@pytest.mark.parametrize("select", ["none", "all", "one"])
+@pytest.mark.parametrize("patience", [None, 9])
+def test_what_is_reported_is_what_is_saved(select, patience):
+    regularizer = "weighted_norm" if select == "none" else "none"
+    run = trainer(regularizer, select=select, epochs=8, patience=patience)
+    rows = list(run)
+    kept = run.finish()
+    saved = [asdict(state) for state in transform_states(run.net)]
+    assert kept["transforms"] == saved
+    assert kept["test_accuracy"] == run.score(run.splits.test)["accuracy"]
+    assert kept["epoch"] == (run.best_epoch if patience else 7)
+    moved = [state["magnitude"] for state in rows[kept["epoch"]]["transforms"]]
+    if not patience:
+        assert [state["magnitude"] for state in saved] != moved
+    if run.tuner:
+        assert run.tuner.finished
+        assert not any(p.requires_grad for p in run.net.augment.parameters())
+
+
+def test_the_saved_augmentation_is_the_average_of_the_last_quarter():
+    run = trainer(epochs=8)
+    seen = []
+    step = run._step
+
+    def watched(batch):
+        values = step(batch)
+        seen.append(run.net.augment[0].raw_magnitudes.detach().clone())
+        return values
+
+    run.loop.step = watched
+    list(run)
+    assert len(seen) == 8 * 4
+    run.finish()
+    expected = torch.stack(seen[-8:]).mean(0)  # two of eight epochs of four steps
+    torch.testing.assert_close(run.net.augment[0].raw_magnitudes.detach(), expected)
+
+
+def test_short_trainings_average_their_last_epoch():
+    net = AugNet(AugmentationLayer(*build_transforms(["rotate"])), nn.Identity())
+    average = TailAverage(net, epochs=2)
+    average.update(0)
+    assert not average.means
+    average.update(1)
+    assert average.means.keys() == {"augment.logits", "augment.raw_magnitudes"}
+
+
+@pytest.mark.parametrize("select", ["all", "one"])
+def test_a_tuned_state_goes_on_where_another_stopped(select):
+    whole = trainer("none", select=select, epochs=4)
+    rows = list(whole)
+    begun = trainer("none", select=select, epochs=4)
+    next(iter(begun))
+    state = begun.state_dict()
+    resumed = trainer("none", select=select, epochs=4)
+    resumed.load_state_dict(state)
+    assert list(resumed) == rows[1:]
+    assert resumed.finish() == whole.finish()
+
+
+def test_a_probe_tells_what_transforms_cost_and_leaves_the_net_alone():
+    plain = trainer("none", select="one", epochs=1)
+    torch.manual_seed(5)
+    probe = SinusoidCNN(width=4, kernel=20)
+    rest = (0, None, plain.scores, Tuning(select="one"), probe)
+    seen = []
+    run = Trainer(trainer().net, plain.splits, plain.settings, None, *rest)
+    run.tuner.step = seen.append
+    before = probe[0].weight.clone()
+    list(run)
+    assert not torch.equal(probe[0].weight, before)
+    assert run.net.state_dict().keys() == plain.net.state_dict().keys()
+    x, y = run.splits.train
+    views = run.net.train().augment(x, torch.Generator().manual_seed(0))
+    (given,) = (run.objective(x, y, torch.Generator().manual_seed(0))["losses"],)
+    torch.testing.assert_close(given, F.cross_entropy(probe(views), y, reduction="none"))
+    assert len(seen) == 4
 
 
 def test_what_is_learned_is_read_off_any_augment():

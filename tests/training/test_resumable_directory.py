@@ -62,7 +62,9 @@ def test_a_job_begins_resumes_and_finishes(path):
 def test_the_manifest_is_readable_json(path):
     with directory(path).open(data="abc", version="1.0") as job:
         job.write({"a": "content"})
-    assert json.loads((path / "manifest.json").read_text()) == {
+    manifest = json.loads((path / "manifest.json").read_text())
+    assert len(manifest.pop("sha256")) == 64
+    assert manifest == {
         "schema": 2,
         "kind": "run",
         "settings": {"seed": 1, "train": {"epochs": 3, "rates": [0.1, 0.2]}},
@@ -160,6 +162,28 @@ def test_manifests_that_cannot_be_read_are_refused(path, content, message):
     path.mkdir(parents=True)
     (path / "manifest.json").write_text(content)
     refused(path, message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("1.0", "1.1"), ('"sha256"', '"sha257"'), ('"finished": false', '"finished": true')],
+)
+def test_a_manifest_that_was_changed_is_refused(path, old, new):
+    with directory(path).open(version="1.0") as job:
+        job.write({"a": "content"})
+    text = (path / "manifest.json").read_text()
+    assert old in text
+    (path / "manifest.json").write_text(text.replace(old, new))
+    refused(path, "manifest.json is damaged: its SHA-256 is not the one in it")
+
+
+def test_a_manifest_of_an_older_version_has_no_digest_and_is_read(path):
+    with directory(path).open():
+        pass
+    manifest = json.loads((path / "manifest.json").read_text())
+    del manifest["sha256"]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    directory(path).check()
 
 
 def test_an_empty_directory_can_be_used(path):

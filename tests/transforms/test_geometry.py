@@ -108,6 +108,16 @@ def test_shears_are_what_the_textbook_says():
             np.testing.assert_allclose(view, scipy_warp(image.numpy(), matrix(s)), atol=1e-9)
 
 
+def test_shears_about_the_corner_agree_with_kornia():
+    x = torch.rand(4, 3, 12, 20, dtype=torch.float64)
+    part = torch.tensor([-0.4, 0.1, 0.25, 0.33], dtype=torch.float64)
+    for shear, columns in ((ShearX, (part, 0 * part)), (ShearY, (0 * part, part))):
+        theirs = kornia.shear(x, torch.stack(columns, 1), align_corners=True)
+        ours = shear(pivot="corner")
+        for view in (ours.transform(x, part), warp(x, ours.matrix_for(x, part))):
+            torch.testing.assert_close(view, theirs, atol=1e-9, rtol=0)
+
+
 @pytest.mark.parametrize("transform", WORDS[:4], ids=lambda transform: transform.name)
 @pytest.mark.parametrize("reach", [1.0, 30.0], ids=["inside", "far outside"])
 def test_sliding_is_the_warp_in_one_dimension(transform, reach):

@@ -1,7 +1,7 @@
 """augnet learn: learn invariances from data, and write a model and a page."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -12,15 +12,18 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import get_num_threads
 
-from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
+from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, show, stderr
 from augnet.app.settings import ARGUMENTS, FIELDS, Argument, Settings, default
+from augnet.learn.progress import Reporter, describe
 from augnet.text import printable
+from augnet.training import Row
 
 Data = Annotated[
     Path,
     typer.Argument(
         help="A folder of images with one sub-folder per class, a .csv or .parquet table of paths "
-        "and labels, .npz, .npy or .safetensors with x and y, or EDF/FIF recordings."
+        "and labels, .npz, .npy or .safetensors with x and y, or EDF/FIF recordings. "
+        "Or digits, which come with augnet."
     ),
 ]
 Out = Annotated[Path, typer.Option(help="The directory of the model, the page and other results.")]
@@ -42,9 +45,9 @@ def learn(data: Data, out: Out, **options: Any) -> None:
         with job.open():
             if not job.finished:
                 for line in split.train.log:
-                    stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+                    say(line)
                 _show_threads(job.learner)
-                _follow(job)
+                follow(job, job.learner.history if job.learner else [])
                 job.finish()
             show(read_header(out))
         page = printable(out / "index.html")
@@ -57,7 +60,7 @@ def _show_threads(learner: Any) -> None:
         stderr.print(f"Threads: {learner.threads}, as other processes run (--threads changes that)")
 
 
-def _parameter(name: str) -> Parameter:
+def parameter(name: str) -> Parameter:
     """Return the command-line option of a field of the settings."""
     field = FIELDS[name]
     argument = ARGUMENTS.get(name) or Argument(field.type, min=field.metadata.get("min"))
@@ -71,45 +74,44 @@ def _parameter(name: str) -> Parameter:
 
 learn.__signature__ = Signature([  # type: ignore[attr-defined]
     Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, annotation=Data),
-    *map(_parameter, FIELDS),
+    *map(parameter, FIELDS),
     Parameter("out", Parameter.KEYWORD_ONLY, default=Path("learned"), annotation=Out),
 ])  # fmt: skip
 
 
-def _follow(job: Any) -> None:
-    """Show the progress; save and stop at the first Ctrl-C, stop at once at the second."""
-    history = job.learner.history
+def follow(job: Any, history: Sequence[Row], part: str = "epoch") -> None:
+    """Show the progress; save and stop at the first Ctrl-C, stop at once at the second.
+
+    Where stderr is no terminal, this is a line about every ten seconds instead of a bar.
+    """
     if history:
         stderr.print(f"Resuming at {history[-1]['done']:.0%}.")
     percent = TextColumn("{task.percentage:3.0f} %")
     columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeRemainingColumn())
-    with (
-        Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress,
-        _first_ctrl_c() as interrupted,
-    ):
+    bars = Progress(*columns, console=stderr, disable=not stderr.is_terminal)
+    lines = Reporter(lambda line: None if stderr.is_terminal else _print_line(line))
+    with bars as progress, lines, _first_ctrl_c(part) as interrupted:
         bar = progress.add_task("reading", total=1.0)
-        rows, reported = iter(job), 0.0
+        rows = iter(job)
         for row in rows:
-            seed = f", seed {row['seed']}" if "seed" in row else ""
-            text = f"{row['phase']}{seed}, loss {row['loss']:.3f}"
-            progress.update(bar, completed=row["done"], description=text)
-            if not stderr.is_terminal and row["done"] >= reported + 0.1:
-                reported = row["done"]
-                stderr.print(f"{reported:4.0%} {text}", highlight=False)
+            progress.update(bar, completed=row["done"], description=describe(row))
+            lines.update(row, describe(row))
             if interrupted():
                 rows.close()
                 progress.stop()
-                stderr.print(
+                say(
                     f"Interrupted at {row['done']:.0%}. The state is saved in "
-                    f"{printable(job.directory.path)}; the same command resumes it.",
-                    markup=False,
-                    soft_wrap=True,
+                    f"{job.directory.path}; the same command resumes it."
                 )
                 raise typer.Exit(130)
 
 
+def _print_line(line: str) -> None:
+    stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
-def _first_ctrl_c() -> Iterator[Callable[[], bool]]:
+def _first_ctrl_c(part: str) -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether Ctrl-C was pressed; the second one interrupts."""
     pressed = False
 
@@ -117,7 +119,7 @@ def _first_ctrl_c() -> Iterator[Callable[[], bool]]:
         nonlocal pressed
         pressed = True
         signal.signal(signal.SIGINT, before)
-        stderr.print("Saving after this epoch; press Ctrl-C again to stop at once.")
+        stderr.print(f"Saving after this {part}; press Ctrl-C again to stop at once.")
 
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # nohup, or not in the main thread

@@ -1,4 +1,4 @@
-"""Use a model: predict, inspect, export."""
+"""Use a model: predict, inspect, export; list the transforms."""
 
 import math
 from dataclasses import fields
@@ -9,11 +9,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from augnet.app.commands.screen import USER_ERRORS, console, report_errors, show, stderr
+from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, show
 from augnet.data import InputSpec, ReadOptions
 from augnet.model import Model
 from augnet.model.header import MAX_COPIES, Header
+from augnet.net import TOLERANCE
 from augnet.text import printable
+from augnet.transforms import TRANSFORMS
 
 HELP = {each.name: each.metadata["help"] for each in fields(ReadOptions)}
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or the directory of augnet learn.")]
@@ -53,15 +55,17 @@ def predict(
     copies: Annotated[
         int | None,
         typer.Option(
-            min=1, max=MAX_COPIES, help="The number of copies to average. Default: the model's."
+            min=1, max=MAX_COPIES, help="Average at most this many copies. Default: the model's."
         ),
     ] = None,
     tolerance: Annotated[
-        float | None,
+        float,
         typer.Option(
-            min=0.0, help="Stop adding copies of a sample once its prediction is this certain."
+            min=0.0,
+            help="Add no more copies of a sample once its prediction is this certain: in "
+            "probability, or in standard deviations of values. 0: all copies.",
         ),
-    ] = None,
+    ] = TOLERANCE,
     max_samples: Annotated[
         int, typer.Option(min=1, help="Read at most this many samples.")
     ] = 10_000_000,
@@ -89,13 +93,21 @@ def predict(
         }
         samples = read(data, loaded.header.input_spec, labeled=False, **options)
         for line in samples.log:
-            stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(line)
         columns = predictions(loaded, samples, seed, copies, tolerance)
         if out is None:
             typer.echo(as_csv(columns), nl=False)
         else:
             write(columns, out)
-            stderr.print(f"{len(samples)} predictions are in {printable(out)}", highlight=False)
+            say(f"{len(samples)} predictions are in {out}")
+
+
+def list_transforms() -> None:
+    """List all transforms."""
+    table = Table("transform", "description", "input", "unit of the limit")
+    for name, cls in TRANSFORMS.items():
+        table.add_row(name, (cls.__doc__ or "").splitlines()[0], str(cls.domain), cls.unit)
+    console.print(table)
 
 
 def inspect(model: ModelFile) -> None:
@@ -159,16 +171,12 @@ def export(
             made = program(_load(model, trunk), to, seed, copies)
             files.write(out, made.content)
             for note in made.notes:
-                stderr.print(note, markup=False, highlight=False, soft_wrap=True)
-            stderr.print(f"The model is {out}", highlight=False, soft_wrap=True)
+                say(note)
+            say(f"The model is {out}")
             return
         snippet = to_snippet(load_augment(model), to, _input_spec(read_header(model)))
         for transform in snippet.missing:
-            stderr.print(
-                f"{to} has no transform for {transform}: it is omitted",
-                highlight=False,
-                soft_wrap=True,
-            )
+            say(f"{to} has no transform for {transform}: it is omitted")
         if out is None:
             typer.echo(snippet.text, nl=False)
         else:

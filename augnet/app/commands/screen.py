@@ -46,13 +46,18 @@ def report_errors(*more: type[Exception], interrupted: str = "") -> Iterator[Non
         raise typer.Exit(130) from None
 
 
+def say(text: object) -> None:
+    """Print a line to stderr as it is; names in it may have brackets or control characters."""
+    stderr.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+
+
 def show(header: Header) -> None:
     """Print warnings, the invariances of a model as tables, and its scores."""
     from augnet.app import wording
 
     rows = [record.build() for record in header.invariances]
     for warning in header.measurement.warnings:
-        _say(Text.assemble(("warning: ", "bold yellow"), printable(warning)))
+        output(Text.assemble(("warning: ", "bold yellow"), printable(warning)))
     clear = [row for row in rows if row.status != "unclear"]
     unclear = [row for row in rows if row.status == "unclear"]
     if clear:
@@ -60,17 +65,17 @@ def show(header: Header) -> None:
     if unclear:
         console.print(_unclear(unclear))
     if rows:
-        _say(wording.headline(rows, bool(header.layers or header.measurement.gain)))
+        output(wording.headline(rows, bool(header.layers or header.measurement.gain)))
     if measured := wording.measured(header):
-        _say(measured)
+        output(measured)
     if gain := wording.gain(header):
-        _say(gain)
+        output(gain)
     evaluation = header.evaluation
     if evaluation:
         name = "accuracy" if header.classes else "variance explained"
         without = evaluation["score_without_averaging"]
         more = f"; {without:.3f} without averaging" if header.layers else ""
-        _say(f"{name} {evaluation['score']:.3f} on {evaluation['samples']} test samples{more}")
+        output(f"{name} {evaluation['score']:.3f} on {evaluation['samples']} test samples{more}")
 
 
 def _table(rows: list[Invariance], classes: bool) -> Table:
@@ -109,5 +114,6 @@ def _status(row: Invariance) -> Text:
     return Text(wording.status(row), STYLES[row.status])
 
 
-def _say(text: str | Text) -> None:
+def output(text: str | Text) -> None:
+    """Print a line on stdout as it is."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

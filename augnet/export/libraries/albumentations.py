@@ -114,6 +114,7 @@ ALBUMENTATIONS = Library(
     in_draw=_with_weight,
     draw_note="OneOf takes p for weights, and applies what it draws. Sequential keeps a p.",
     template='augment = A.Compose([\n{steps}\n])  # augment(image=image)["image"], (H, W, C)',
+    options={"pivot": ("center",)},
     differences=DIFFERENCES
     | {
         "sharpness": "sharpens only, in half of the cases; augnet smooths in the other half",

@@ -76,6 +76,7 @@ KORNIA = Library(
         "for the whole batch."
     ),
     template="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, H, W) in [0, 1]",
+    options={"pivot": ("center",)},
     differences=DIFFERENCES
     | {
         "posterize": "drops whole bits, augnet fractions too",

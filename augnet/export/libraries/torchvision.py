@@ -109,5 +109,9 @@ TORCHVISION = Library(
         "cutout": "erases a square of the same area with hard edges, or nothing if it does not "
         "fit; augnet a box with the proportions of the image and soft edges",
     },
-    options={"padding": ("zeros",), "interpolation": ("bilinear", "nearest")},
+    options={
+        "padding": ("zeros",),
+        "interpolation": ("bilinear", "nearest"),
+        "pivot": ("center",),
+    },
 )

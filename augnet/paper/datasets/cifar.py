@@ -27,6 +27,14 @@ TRAIN_MD5 = {
     "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
 }
 TEST_MD5 = {"test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d"}
+SHA256 = {
+    "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
+    "data_batch_2.bin": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+    "data_batch_3.bin": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+    "data_batch_4.bin": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+    "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
+    "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+}
 SHAPE = (3, 32, 32)
 RECORD = 1 + 3 * 32 * 32  # a label, and the pixels channel by channel
 IMAGES = 10_000  # per file
@@ -100,7 +108,7 @@ def download(cache: Path | None = None) -> Path:
 
 
 def read(folder: Path, files: dict[str, str]) -> tuple[np.ndarray, Tensor]:
-    """Read images and labels from files of the official binary version; check their MD5."""
+    """Read images and labels from files of the official binary version; check their digests."""
     parts = [_read(folder / name, md5) for name, md5 in files.items()]
     records = np.concatenate(parts)
     return records[:, 1:].reshape(-1, *SHAPE), torch.from_numpy(records[:, 0]).long()
@@ -118,6 +126,8 @@ def _read(file: Path, md5: str) -> np.ndarray:
         )
     if (came := hashlib.md5(content, usedforsecurity=False).hexdigest()) != md5:
         raise ValueError(f"{file} was altered: its md5 is {came} instead of {md5}; {again}")
+    if (came := hashlib.sha256(content).hexdigest()) != SHA256[file.name]:
+        raise ValueError(f"{file} was altered: its SHA-256 is {came}; {again}")
     return np.frombuffer(content, dtype=np.uint8).reshape(-1, RECORD)
 
 

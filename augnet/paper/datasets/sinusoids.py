@@ -1,12 +1,15 @@
 """The sinusoids of section 4.2: noisy waves whose class is their frequency, within a range."""
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Generator, Tensor
 
 from augnet import validation
 from augnet.paper.datasets.splits import Samples, Splits
+
+Phase: TypeAlias = Literal["paper", "authors"]
 
 
 def load(
@@ -18,14 +21,20 @@ def load(
     noise: float = 0.5,
     duration: float = 10.0,
     sfreq: float = 100.0,
+    phase: Phase = "paper",
+    draw: int | None = None,
 ) -> Splits:
     """Make waves (N, 1, T) of unit amplitude, random phase and a frequency near their class's.
 
     The frequency lies within ± `spread` Hz of one of `frequencies`; white noise of the given
     standard deviation is added. Classes are balanced, in random order.
+
+    Phases are uniform, as the paper says, or those of the authors' code, U(0, 4π / f): up to one
+    turn at 2 Hz and a quarter of one at 8 Hz. With `draw` the data is the same for all seeds.
     """
     validation.sizes(sizes)
-    generator = Generator().manual_seed(seed)
+    validation.one_of(phase, get_args(Phase), "phase")
+    generator = Generator().manual_seed(seed if draw is None else draw)
     centers = torch.tensor(frequencies)
     time = torch.arange(round(duration * sfreq)) / sfreq
 
@@ -35,8 +44,9 @@ def load(
 
         label = torch.arange(size)[torch.randperm(size, generator=generator)] % len(centers)
         frequency = centers[label] + spread * (2 * uniform() - 1)
-        phase = 2 * torch.pi * uniform()
-        wave = torch.sin(2 * torch.pi * frequency[:, None] * time + phase[:, None])
+        turn = 2 * torch.pi * (1.0 if phase == "paper" else 2 / frequency)
+        angle = 2 * torch.pi * frequency[:, None] * time + (turn * uniform())[:, None]
+        wave = torch.sin(angle)
         wave = wave + noise * torch.randn(wave.shape, generator=generator)
         return Samples(wave[:, None], label)
 

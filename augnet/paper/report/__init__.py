@@ -27,7 +27,7 @@ from augnet.paper.report.study import (
     compare_protocols,
     studies,
 )
-from augnet.paper.report.tables import by_label, runs_table
+from augnet.paper.report.tables import CLAIMS_COLUMNS, NOT_MEASURED, by_label, runs_table
 from augnet.paper.report.wording import describe_criterion, describe_findings
 
 __all__ = ["Run", "find", "write"]
@@ -85,6 +85,8 @@ def page(
         comparison_title=COMPARISON_TITLE,
         means_note=MEANS_NOTE,
         claims_title=CLAIMS_TITLE,
+        claims_columns=CLAIMS_COLUMNS,
+        not_measured=NOT_MEASURED,
         describe_criterion=describe_criterion,
         describe_findings=describe_findings,
         tables={title: table for title, table in study.tables.items() if title != CLAIMS_TITLE},

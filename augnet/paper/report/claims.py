@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from augnet.paper.config import Claim, Experiment
-from augnet.paper.report.quantities import QUANTITIES, Value
+from augnet.paper.report.quantities import QUANTITIES, SELECTIONS, Value
 from augnet.paper.report.records import Record
 
 
@@ -46,18 +46,22 @@ class JudgedClaim(NamedTuple):
 
     claim: Claim
     findings: list[Finding]
+    asked: bool = True
+    """False of a claim about selection where layers keep all transforms that have a range."""
 
     @property
     def held(self) -> list[bool]:
         """Whether the claim holds in each run; empty if runs of a variant are missing."""
-        if not all(finding.held for finding in self.findings):
+        if not self.asked or not all(finding.held for finding in self.findings):
             return []
         return [held for finding in self.findings for held in finding.held.values()]
 
     @property
     def kind(self) -> str:
-        """The verdict as one word: all, some, none or unknown."""
+        """The verdict as one word: all, some, none, unknown or unasked."""
         held = self.held
+        if not self.asked:
+            return "unasked"
         return "unknown" if not held else "all" if all(held) else "some" if any(held) else "none"
 
     @property
@@ -70,13 +74,22 @@ class JudgedClaim(NamedTuple):
             "some": f"in {count}",
             "none": f"not reproduced ({count})",
             "unknown": "not judged: runs are missing",
+            "unasked": "not asked: all transforms with a range are kept",
         }[self.kind]
 
 
 def judge(experiment: Experiment, records: Sequence[Record]) -> list[JudgedClaim]:
     """Judge all claims of an experiment on the runs that are not part of a sweep."""
     table = {(each.variant, each.seed): each for each in records if not each.sweep}
-    return [JudgedClaim(claim, _findings(claim, table)) for claim in experiment.expect.claims]
+    return [
+        JudgedClaim(claim, _findings(claim, table), _is_asked(claim, table))
+        for claim in experiment.expect.claims
+    ]
+
+
+def _is_asked(claim: Claim, table: dict[tuple[str, int], Record]) -> bool:
+    runs = [record for (variant, _), record in table.items() if variant in claim.variants]
+    return claim.quantity not in SELECTIONS or not any(record.keeps_all for record in runs)
 
 
 def _findings(claim: Claim, table: dict[tuple[str, int], Record]) -> list[Finding]:

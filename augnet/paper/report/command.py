@@ -9,7 +9,7 @@ from augnet.paper.config import ConfigError, Experiment, resolve
 from augnet.paper.report.runs import Run
 
 FREE = ("data.", "augment.", "trunk.", "measure.")  # keys are arguments of any function
-FIXED = ("net.", "regularizer.", "train.", "scores.")  # keys are those of this version
+FIXED = ("net.", "regularizer.", "tuner.", "train.", "scores.")  # keys are those of this version
 
 
 def changes(experiment: Experiment, run: Run) -> dict[str, Any]:

@@ -10,6 +10,10 @@ from typing import NamedTuple, TypeAlias
 from augnet.paper.config import Claim
 from augnet.paper.report.records import Record
 
+NOTHING = "none"  # what a layer selects in which no transform has half of the weight
+SELECTIONS = ("selected", "weight", "leads-from")
+"""Quantities that ask for one transform per layer."""
+
 Value: TypeAlias = float | str | None
 
 
@@ -22,7 +26,8 @@ class Quantity(NamedTuple):
 
 def selected(record: Record, claim: Claim) -> str | None:
     """Return the names of the transforms that the layers select, each once."""
-    return " + ".join(sorted({layer.selected.name for layer in record.layers})) or None
+    names = {layer.selected.name if layer.selected else NOTHING for layer in record.layers}
+    return " + ".join(sorted(names)) or None
 
 
 def weight(record: Record, claim: Claim) -> float | None:
@@ -38,28 +43,41 @@ def strength(record: Record, claim: Claim) -> float | None:
 
 
 def used_strength(record: Record, claim: Claim) -> float | None:
-    """Return the strength of the transform if it is selected, else 0."""
+    """Return the sum of the strengths of the transform in the layers that use it."""
     if not record.layers:
         return strength(record, claim)
-    chosen = [layer.selected for layer in record.layers if layer.selected.name == claim.transform]
-    return max((each.strength for each in chosen), default=0.0)
+    chosen = (layer.transforms if record.keeps_all else [layer.selected] for layer in record.layers)
+    return math.fsum(
+        state.strength
+        for layer in chosen
+        for state in layer
+        if state is not None and state.name == claim.transform and state.weight
+    )
 
 
 def used_magnitude(record: Record, claim: Claim) -> float | None:
-    """Return the largest magnitude of a selected transform: near 0 if all are the identity."""
-    return max((layer.selected.magnitude for layer in record.layers), default=None)
+    """Return the largest magnitude of a selected transform: near 0 if all are the identity.
+
+    A layer that selects none counts with all of its transforms.
+    """
+    chosen = ([layer.selected] if layer.selected else layer.transforms for layer in record.layers)
+    return max((state.magnitude for layer in chosen for state in layer), default=None)
 
 
 def used_layers(record: Record, claim: Claim) -> float | None:
     """Count the layers that are not the identity."""
-    return sum(layer.used for layer in record.layers) if record.layers else None
+    return sum(bool(layer.parts) for layer in record.layers) if record.layers else None
 
 
 def leads_from(record: Record, claim: Claim) -> float | None:
-    """Return the epoch since which the transform leads in a layer; infinity if it never does."""
+    """Return the epoch since which a layer selects the transform; infinity if none does."""
     if not record.layers:
         return None
-    epochs = [layer.leads_from for layer in record.layers if layer.selected.name == claim.transform]
+    epochs = [
+        each.leads_from
+        for each in record.layers
+        if each.selected is not None and each.selected.name == claim.transform
+    ]
     return min(epochs, default=math.inf)
 
 
@@ -79,6 +97,12 @@ def invariance(record: Record, claim: Claim) -> float | None:
     return next((row.invariance for row in record.measured if row.copies == claim.copies), None)
 
 
+def authors_invariance(record: Record, claim: Claim) -> float | None:
+    """Return the same by the definition of the authors' code."""
+    rows = (row for row in record.measured if row.copies == claim.copies)
+    return next((row.authors_invariance for row in rows), None)
+
+
 def time(record: Record, claim: Claim) -> float | None:
     """Return the time of a forward pass with that number of copies, in passes of the trunk."""
     return next((row.time for row in record.times if row.copies == claim.copies), None)
@@ -88,10 +112,10 @@ QUANTITIES = {
     "selected": Quantity("selected transform", selected),
     "weight": Quantity("weight of {transform}", weight),
     "strength": Quantity("strength of {transform}", strength),
-    "used-strength": Quantity("strength of {transform}, 0 if not selected", used_strength),
+    "used-strength": Quantity("strength of {transform} where it is selected", used_strength),
     "used-magnitude": Quantity("magnitude of the selected transform", used_magnitude),
     "used-layers": Quantity("number of layers with a magnitude of 0.05 or more", used_layers),
-    "leads-from": Quantity("epoch since which {transform} has the largest weight", leads_from),
+    "leads-from": Quantity("epoch since which {transform} is selected", leads_from),
     "spread-widths": Quantity("number of widths above a tenth of the largest", spread_widths),
     "test-accuracy": Quantity("test accuracy", lambda record, claim: record.test_accuracy),
     "balanced-accuracy": Quantity(
@@ -111,4 +135,7 @@ QUANTITIES = {
     ),
     "time": Quantity("time of {copies} augmented views, in passes of the trunk", time),
     "invariance": Quantity("invariance with C = {copies}", invariance),
+    "authors-invariance": Quantity(
+        "invariance with C = {copies}, as the authors' code defines it", authors_invariance
+    ),
 }

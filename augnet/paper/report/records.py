@@ -6,7 +6,7 @@ directories, the latter from those in `results/`.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -24,8 +24,6 @@ SCHEMA = 2  # of summaries: records, and the curves of searches
 REGISTRIES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "augment": AUGMENTS, "data": DATASETS, "trunk": TRUNKS,
 }  # fmt: skip
-IDENTITY = 0.05  # a transform of a smaller magnitude counts as the identity
-TAIL = 0.2  # magnitudes keep moving: what was learned is the mean over the last fifth of the epochs
 
 
 def check_schema(summary: Mapping[str, Any], path: object) -> None:
@@ -39,21 +37,21 @@ def check_schema(summary: Mapping[str, Any], path: object) -> None:
 
 
 class Layer(NamedTuple):
-    """The transforms of one layer, and the epoch since which the heaviest of them leads."""
+    """The transforms of one layer, and the epoch since which it selects what it selects."""
 
     transforms: list[TransformState]
     leads_from: int
     """Counted from 1."""
 
     @property
-    def selected(self) -> TransformState:
-        """The transform with the largest weight."""
-        return states.heaviest(self.transforms)
+    def selected(self) -> TransformState | None:
+        """The transform with at least half of the weight, if there is one."""
+        return states.selected(self.transforms)
 
     @property
-    def used(self) -> bool:
-        """Whether the selected transform is more than the identity."""
-        return self.selected.magnitude >= IDENTITY
+    def parts(self) -> list[TransformState]:
+        """What the layer does: its selected transform, else all it uses; none of the identity."""
+        return states.parts(self.transforms)
 
 
 class Measured(Section):
@@ -64,6 +62,7 @@ class Measured(Section):
     low: float
     high: float
     accuracy: float
+    authors_invariance: float | None = None  # by the definition of the authors' code
 
 
 class Scored(Section):
@@ -93,7 +92,8 @@ class Record(Section):
     valid_accuracy: float
     test_accuracy: float
     balanced_accuracy: float | None = None  # only if it is the metric of the run
-    transforms: list[TransformState] = Field(default=[])  # means over the last epochs
+    transforms: list[TransformState] = Field(default=[])  # of the saved net
+    keeps_all: bool = False  # layers keep all transforms that have a range, and select none
     leads_from: list[int] = Field(default=[])  # for each layer
     measured: list[Measured] = Field(default=[])
     scored: list[Scored] = Field(default=[])
@@ -153,7 +153,8 @@ def record(run: Run, baseline: Mapping[str, Any] | None = None) -> Record:
         valid_accuracy=round(last.valid_accuracy, 4),
         test_accuracy=round(last.test_accuracy, 4),
         balanced_accuracy=_balanced(run, last),
-        transforms=_mean_states(run.epochs),
+        transforms=list(map(_rounded, last.transforms)),
+        keeps_all=run.keeps_all,
         leads_from=_leads_from(run),
         measured=[Measured.model_validate(row) for row in run.measured],
         scored=[Scored.model_validate(row) for row in run.scored],
@@ -167,37 +168,25 @@ def _balanced(run: Run, last: Epoch) -> float | None:
     return round(value, 4) if is_metric and value is not None else None
 
 
-def _mean_states(epochs: Sequence[Epoch]) -> list[TransformState]:
-    """Average the states of each transform over the last epochs."""
-    tail = epochs[-max(1, round(TAIL * len(epochs))) :]
-    over_epochs = zip(*(epoch.transforms for epoch in tail), strict=True)
-    return [_mean_state(each) for each in over_epochs]
-
-
-def _mean_state(found: Sequence[TransformState]) -> TransformState:
-    first = found[0]
-    weights = [state.weight for state in found if state.weight is not None]
-    return TransformState(
-        first.layer,
-        first.name,
-        round(fmean(weights), 4) if weights else None,
-        round(fmean(state.magnitude for state in found), 4),
-        round(fmean(state.strength for state in found), 4),
-        first.unit,
-    )
+def _rounded(state: TransformState) -> TransformState:
+    weight = None if state.weight is None else round(state.weight, 4)
+    magnitude, strength = round(state.magnitude, 4), round(state.strength, 4)
+    return replace(state, weight=weight, magnitude=magnitude, strength=strength)
 
 
 def _leads_from(run: Run) -> list[int]:
-    """Return for each layer the epoch since which the finally selected transform leads."""
-    selected = [
-        [states.heaviest(layer).name for layer in states.layers(epoch.transforms)]
-        for epoch in run.epochs
-    ]
-    final = [states.heaviest(layer).name for layer in states.layers(_mean_states(run.epochs))]
+    """Return for each layer the epoch since which it selects what it selects in the end."""
+    last = run.kept or run.epochs[-1]
+    selected = [_selections(epoch) for epoch in run.epochs]
     return [
         1 + max((n for n, names in enumerate(selected, 1) if names[place] != name), default=0)
-        for place, name in enumerate(final)
+        for place, name in enumerate(_selections(last))
     ]
+
+
+def _selections(epoch: Epoch) -> list[str | None]:
+    found = map(states.selected, states.layers(epoch.transforms))
+    return [None if state is None else state.name for state in found]
 
 
 def records(runs: Sequence[Run]) -> list[Record]:

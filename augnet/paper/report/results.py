@@ -3,40 +3,38 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from augnet.paper.config import ConfigError
+from augnet.paper.config import ConfigError, names
 from augnet.paper.report import searches
-from augnet.paper.report.claims import JudgedClaim
 from augnet.paper.report.study import COMPARISON_TITLE, Study, compare_protocols, load
+from augnet.paper.report.tables import NOT_MEASURED, Table
 
 INTRODUCTION = """\
 # Results
 
-The claims of the paper about its controlled experiments, and our results in its settings. This page
-is made from the records in `results/` by `python -m augnet.paper.report results docs/results.md`.
-The claims and their criteria are in `augnet/paper/experiments/*.toml`; the paper gives curves and
-no tolerances, so the tolerances are ours. Our values are the median over the seeds and the range;
-[k of n] counts the seeds of one variant in which the claim holds. Names and keys in these records
-were rewritten in the current vocabulary; the numbers are unchanged. Figures of curves and heat maps
-are as they were drawn: they write `-` where names of transforms now have `_`.
+The claims of the paper about its experiments, what the authors' code gave when we ran it, and our
+results: in the paper's settings, and with our own objective, the edge rule. This page is made from
+the records in `results/` by `python -m augnet.paper.report results docs/results.md`. The claims,
+their criteria and the facts about the authors' code are in `augnet/paper/experiments/*.toml`; the
+paper gives curves and no tolerances, so the tolerances are ours.
+
+Claims are judged strictly. A transform is selected if it has at least half of the weight of its
+layer, and no tie. A strength is that of the saved net, whose augmentation has the average of its
+parameters over the last quarter of training. Our values are the median over the seeds and the
+range; [k of n] counts the seeds of one variant in which the claim holds.
 """
 
-KINDS = {
-    "all": "Holds in every run",
-    "some": "Holds in some runs",
-    "none": "Holds in no run",
-    "unknown": "Not judged, because runs are missing",
-}
+OURS, PAPER = "ours", "paper"
+EARLIER = "(earlier settings)"
 
 
 def results(folder: Path) -> str:
     """Write the page for all studies in a folder."""
-    studies = [load(path) for path in sorted(folder.glob("*-paper.json"))]
-    if not studies:
+    kept = [path for name in names() for path in sorted(folder.glob(f"{name}*.json"))]
+    studies = [load(path) for path in kept if not path.stem.endswith("-search")]
+    if not any(study.protocol in (OURS, PAPER) for study in studies):
         raise ConfigError(f"no *-paper.json in {folder}")
-    others = {*folder.glob("*-fair*.json"), *folder.glob("*-paper+*.json")}
-    all_studies = [*studies, *map(load, sorted(others))]
-    comparisons, sections = compare_protocols(all_studies), []
-    for study in all_studies:
+    comparisons, sections = compare_protocols(studies), []
+    for study in studies:
         if comparison := comparisons.pop(study.name, None):
             title = f"{study.experiment.title}: {COMPARISON_TITLE.lower()}"
             sections.append(f"## {title}\n\n{comparison.markdown}")
@@ -47,24 +45,34 @@ def results(folder: Path) -> str:
 
 
 def overview(studies: Sequence[Study]) -> str:
-    """List all claims by their verdict."""
-    judged = [(study, each) for study in studies for each in study.judged]
-    parts = ["## What reproduces, what does not\n"]
-    for kind, title in KINDS.items():
-        lines = [_line(study, each) for study, each in judged if each.kind == kind]
-        if lines:
-            parts.append(f"{title} ({len(lines)} of {len(judged)} claims):\n\n" + "".join(lines))
-    return "\n".join(parts)
-
-
-def _line(study: Study, judged: JudgedClaim) -> str:
-    return f"- {study.name}: {judged.claim.says} ({judged.claim.source}): {judged.verdict}\n"
+    """List all claims, and how they hold for the authors' code and in our runs."""
+    verdicts: dict[tuple[str, str, str], dict[str, str]] = {}
+    for study in studies:
+        for each in study.judged if study.protocol in (OURS, PAPER) else ():
+            claim = f"{each.claim.says} ({each.claim.source})"
+            key = (study.name, claim, each.claim.authors or NOT_MEASURED)
+            verdict = each.verdict + (f" {EARLIER}" if study.note else "")
+            verdicts.setdefault(key, {})[study.protocol] = verdict
+    rows = [
+        (*key, *(found.get(protocol, "not run") for protocol in (PAPER, OURS)))
+        for key, found in verdicts.items()
+    ]
+    columns = (
+        "experiment",
+        "paper says",
+        "the authors' code, measured",
+        "ours, the paper's settings",
+    )
+    table = Table((*columns, "ours, the edge rule"), rows)
+    return f"## What holds, and what does not\n\n{table.markdown}"
 
 
 def _protocol(study: Study) -> str:
     """Name the protocol in a title, unless it is the paper's."""
-    if study.protocol == "paper":
-        return ""
+    if study.protocol == PAPER:
+        return " (the paper's settings)"
+    if study.protocol == OURS:
+        return " (the edge rule)"
     whose = "" if "paper" in study.protocol.split("+") else ", not the paper's"
     return f" (protocol {study.protocol}{whose})"
 
@@ -95,6 +103,7 @@ def section(study: Study, folder: Path) -> str:
     return "\n".join((
         f"## {study.experiment.title}{_protocol(study)}\n",
         f"{study.experiment.question} {study.outcome} {study.seeds}.\n",
+        *([f"{study.note}\n"] if study.note else []),
         *tables,
         *figures,
         f"{commands}\n",

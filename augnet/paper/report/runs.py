@@ -87,9 +87,17 @@ class Run(NamedTuple):
         return states.widths(self.epochs[-1].transforms)
 
     def selects(self, transform: str) -> bool:
-        """Whether a layer gives the transform most weight in the end; Augerino uses all it has."""
-        selected = (states.heaviest(layer).name for layer in self.layers)
-        return transform in selected or transform in self.widths
+        """Whether the saved net uses the transform; Augerino uses all it has."""
+        last = self.kept or self.epochs[-1]
+        used = (
+            state.name for layer in states.layers(last.transforms) for state in states.parts(layer)
+        )
+        return transform in used or transform in self.widths
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether layers keep all transforms that have a range, and are not asked to select."""
+        return bool(self.config.get("tuner", {}).get("select") == "all")
 
 
 def label(variant: str, point: Mapping[str, Any]) -> str:

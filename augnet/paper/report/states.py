@@ -5,6 +5,10 @@ from collections.abc import Sequence
 
 from augnet.layers.state import TransformState
 
+SELECTED = 0.5  # the least weight of a selected transform
+NEGLIGIBLE = 0.01  # a transform of a smaller weight is not used
+IDENTITY = 0.05  # a transform of a smaller magnitude counts as the identity
+
 
 def layers(states: Sequence[TransformState]) -> list[list[TransformState]]:
     """Group the weighted transforms by layer; Augerino has none."""
@@ -15,9 +19,24 @@ def layers(states: Sequence[TransformState]) -> list[list[TransformState]]:
     return [groups[number] for number in sorted(groups)]
 
 
-def heaviest(layer: Sequence[TransformState]) -> TransformState:
-    """Return the transform with the largest weight in a layer: the selected one."""
-    return max(layer, key=lambda state: state.weight or 0.0)
+def selected(layer: Sequence[TransformState]) -> TransformState | None:
+    """Return the transform that a layer selects: its weight is at least one half, and no tie."""
+    first, *others = sorted(layer, key=lambda state: -(state.weight or 0.0))
+    weight = first.weight or 0.0
+    tied = bool(others) and others[0].weight == first.weight
+    return first if weight >= SELECTED and not tied else None
+
+
+def parts(layer: Sequence[TransformState]) -> list[TransformState]:
+    """Return the selected transform; where there is none, all that have weight and move the data.
+
+    The heaviest come first.
+    """
+    chosen = selected(layer)
+    if chosen is not None:
+        return [chosen] if chosen.magnitude >= IDENTITY else []
+    used = [s for s in layer if (s.weight or 0.0) >= NEGLIGIBLE and s.magnitude >= IDENTITY]
+    return sorted(used, key=lambda state: -(state.weight or 0.0))
 
 
 def widths(states: Sequence[TransformState]) -> dict[str, float]:

@@ -54,6 +54,7 @@ class Study(NamedTuple):
     records: list[Record]
     data: str = ""  # a description
     figures: dict[str, list[str]] = {}  # noqa: RUF012  # a title and a caption, by name
+    note: str = ""  # what to know about records of an older version, written by hand
 
     @property
     def label(self) -> str:
@@ -101,7 +102,9 @@ class Study(NamedTuple):
         kinds = [each.kind for each in self.judged]
         if not kinds:
             return ""
-        texts = {"some": "in some", "none": "in none", "unknown": "not judged"}
+        texts = {
+            "some": "in some", "none": "in none", "unknown": "not judged", "unasked": "not asked",
+        }  # fmt: skip
         counts = [f"{kinds.count(kind)} {text}" for kind, text in texts.items() if kind in kinds]
         first = f"{kinds.count('all')} of {len(kinds)} claims of the paper hold in all runs"
         return ", ".join((first, *counts)) + "."
@@ -204,7 +207,7 @@ def load(path: Path) -> Study:
         check_schema(kept, path)
         runs = [Record(**each) for each in kept["runs"]]
         name, settings = kept["experiment"], (kept["commands"], kept["changes"], kept["versions"])
-        more = kept.get("data", ""), kept.get("figures", {})
+        more = kept.get("data", ""), kept.get("figures", {}), kept.get("note", "")
         return Study(name, kept["protocol"], read(name), *settings, runs, *more)
     except ValidationError as error:
         raise ConfigError(f"{path}: {explain(error, Record)}") from None

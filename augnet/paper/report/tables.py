@@ -15,6 +15,9 @@ from augnet.paper.report.wording import (
     median_and_range,
 )
 
+CLAIMS_COLUMNS = ("paper says", "the authors' code, measured", "ours", "verdict on ours")
+NOT_MEASURED = "not measured"
+
 Labeled = TypeVar("Labeled", Run, Record)
 
 
@@ -44,16 +47,17 @@ def by_label(runs: Iterable[Labeled]) -> dict[str, list[Labeled]]:
 
 
 def claims_table(judged: Sequence[JudgedClaim]) -> Table:
-    """List the paper's claims with their criteria, our results and the verdicts."""
+    """List the paper's claims, what the authors' code gave, our results and the verdicts."""
     rows = [
         (
             f"{each.claim.says} ({each.claim.source})\n{describe_criterion(each.claim)}",
+            each.claim.authors or NOT_MEASURED,
             "\n".join(describe_findings(each)) or "-",
             each.verdict,
         )
         for each in judged
     ]
-    return Table(("claim and criterion", "our values", "verdict"), rows)
+    return Table(CLAIMS_COLUMNS, rows)
 
 
 def variants_table(expect: Expect, records: Sequence[Record]) -> Table:

@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
+from augnet.layers.state import TransformState
 from augnet.paper.config import Claim
 from augnet.paper.report.claims import Finding, JudgedClaim
 from augnet.paper.report.quantities import QUANTITIES, Value
@@ -93,9 +94,9 @@ def describe_learned(records: Sequence[Record]) -> list[str]:
 
 
 def _selection(record: Record) -> tuple[str, ...]:
-    """Return the transform that each layer selects, or all of Augerino's."""
-    chosen = (layer.selected.name if layer.used else "identity" for layer in record.layers)
-    return (*chosen, *record.widths)
+    """Return what each layer does, by name, or all of Augerino's generators."""
+    chosen = (" + ".join(each.name for each in layer.parts) for layer in record.layers)
+    return (*(names or "identity" for names in chosen), *record.widths)
 
 
 def _describe_transform(name: str, place: int, group: Sequence[Record]) -> str:
@@ -104,8 +105,12 @@ def _describe_transform(name: str, place: int, group: Sequence[Record]) -> str:
     if group[0].widths:
         unit = " degrees" if name == "rotate" else ""
         return f"{name} {median_and_range([each.strength(name) or 0.0 for each in group])}{unit}"
-    chosen = [each.layers[place].selected for each in group]
+    parts = zip(*(record.layers[place].parts for record in group), strict=True)
+    return " + ".join(map(_describe_part, parts))
+
+
+def _describe_part(chosen: Sequence[TransformState]) -> str:
     weight = statistics.median(each.weight or 0.0 for each in chosen)
     share = f" (weight {weight:.2f})" if weight < 0.995 else ""
     strengths = median_and_range([each.strength for each in chosen])
-    return f"{name} {strengths} {chosen[0].unit}".rstrip() + share
+    return f"{chosen[0].name} {strengths} {chosen[0].unit}".rstrip() + share

@@ -98,7 +98,7 @@ class TrainingCurve:
         self.fabric = Fabric(accelerator="auto", devices=1)
         # Invariances are not part of a point.
         scores = config.scores.model_copy(update={"invariance": []})
-        training = (config.train, config.regularizer, seed, self.fabric, scores)
+        training = (config.train, config.regularizer, seed, self.fabric, scores, config.tuner)
         self.trainer = Trainer(net, with_one_test_sample(splits), *training)
         self.passes_per_epoch = len(splits.train.y) * net.train_copies
         self.seconds = self.test = 0.0

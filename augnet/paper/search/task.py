@@ -17,7 +17,8 @@ from augnet.layers import identity
 from augnet.net import AugNet
 from augnet.paper.config import Regularization, Training
 from augnet.paper.datasets import Samples, Splits
-from augnet.paper.train import Trainer, class_weights
+from augnet.paper.objective import class_weights
+from augnet.paper.train import Trainer
 from augnet.transforms import Transform
 
 Augment: TypeAlias = Callable[[Tensor, Generator | None], Tensor]

@@ -31,6 +31,7 @@ def official(tmp_path, monkeypatch):
             content = records.tobytes()
             (folder / name).write_bytes(content)
             monkeypatch.setitem(files, name, hashlib.md5(content).hexdigest())
+            monkeypatch.setitem(cifar.SHA256, name, hashlib.sha256(content).hexdigest())
     return folder.parent
 
 
@@ -80,6 +81,12 @@ def test_what_is_missing_truncated_or_altered_is_said(official, tmp_path, monkey
         small(root=str(official))
     file.write_bytes(b"\x00" + content[1:-1] + b"\x01")
     with pytest.raises(ValueError, match=r"data_batch_3.bin was altered: its md5 is \w+ instead"):
+        small(root=str(official))
+    forged = hashlib.md5(file.read_bytes()).hexdigest()
+    monkeypatch.setitem(cifar.TRAIN_MD5, file.name, forged)  # as if two files had one MD5
+    with pytest.raises(
+        ValueError, match=r"data_batch_3.bin was altered: its SHA-256 is \w+; unpack"
+    ):
         small(root=str(official))
     file.unlink()
     with pytest.raises(ValueError, match=r"data_batch_3.bin is missing: unpack"):

@@ -29,6 +29,31 @@ def test_sinusoids_are_seeded_and_splits_differ():
     assert not torch.equal(first.valid.x, first.test.x)
 
 
+def test_phases_are_uniform_or_those_of_the_authors():
+    length = 50  # half a second: all phases are seen at the start
+    for phase, most in (("paper", 2 * torch.pi), ("authors", torch.pi / 2)):
+        waves, labels = sinusoids.load(
+            0, sizes=(4000, 4, 4), noise=0.0, spread=0.0, duration=0.5, phase=phase
+        ).train
+        fast = waves[labels == 3, 0].double()  # 8 Hz
+        turns = torch.arange(length) * 2 * torch.pi * 8 / 100
+        angle = torch.atan2((fast * turns.cos()).sum(1), (fast * turns.sin()).sum(1))
+        angle = angle % (2 * torch.pi)
+        assert angle.max() == pytest.approx(most, rel=0.02)
+        assert angle.mean() == pytest.approx(most / 2, rel=0.05)
+    with pytest.raises(ValueError, match="phase knows paper, authors; got 'mine'"):
+        sinusoids.load(phase="mine")
+
+
+@pytest.mark.parametrize("load", [sinusoids.load, mario.load])
+def test_one_draw_of_the_data_serves_all_seeds(load):
+    sizes = (8, 4, 4)
+    first, second = (load(seed, sizes=sizes, draw=88).train.x for seed in (0, 1))
+    assert torch.equal(first, second)
+    assert torch.equal(first, load(88, sizes=sizes).train.x)
+    assert not torch.equal(first, load(0, sizes=sizes).train.x)
+
+
 def test_sinusoids_of_other_kinds():
     splits = sinusoids.load(sizes=(30, 3, 6), frequencies=(5, 8, 11), duration=2, sfreq=50)
     assert splits.train.x.shape == (30, 1, 100)

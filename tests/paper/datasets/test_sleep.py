@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from augnet.paper.config import read, resolve
+from augnet.paper.objective import class_weights
 from augnet.paper.report.runs import find
 from augnet.paper.report.study import studies
 from augnet.paper.run import RunDirectory, build
-from augnet.paper.train import class_weights
 
 EXPERIMENT = read("sleep")
 TINY = {"data.nights": [3, 2, 1], "data.windows": 8, "train.epochs": 2, "net.copies": 2}
@@ -51,10 +51,11 @@ def test_every_variant_runs_and_the_report_says_which_data(variant, tmp_path):
     assert record.balanced_accuracy == pytest.approx(kept["test_balanced_accuracy"], abs=1e-4)
 
 
-def test_real_windows_are_learned_from(shared_data, tmp_path):
-    root = str(shared_data / "sleep-dream")
+@pytest.mark.parametrize("source", ["dream", "ucddb"])
+def test_real_windows_are_learned_from(source, shared_data, tmp_path):
+    root = str(shared_data / f"sleep-{source}")
     changes = {"data.root": root, "data.sizes": [24, 12, 12], "data.windows": 13}
-    config = settings("augnet", "small+dream", **changes)
+    config = settings("augnet", f"small+{source}", **changes)
     (*_, row) = RunDirectory(tmp_path / "run", config, 0).run()
     assert row["loss"] == row["loss"]
     ((study, _),) = studies(find([tmp_path]))

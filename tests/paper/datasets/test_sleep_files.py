@@ -13,7 +13,7 @@ from augnet.paper.datasets.sleep.cache import cached_night
 from augnet.paper.datasets.sleep.header import read_header
 from augnet.paper.datasets.sleep.hypnogram import read_hypnogram
 from augnet.paper.datasets.sleep.recording import find_channel, read_night, read_signals
-from augnet.paper.datasets.sleep.sources import dream, mass, physionet
+from augnet.paper.datasets.sleep.sources import dream, mass, physionet, ucddb
 
 pytest.importorskip("mne")
 NAMES = (*sleep.CHANNELS, "A2")
@@ -298,3 +298,36 @@ def test_windows_of_dreams_are_standardized_by_subject(tmp_path):
     np.savez(file, x=x)
     with pytest.raises(BadRecordingError, match="lacks the arrays channels, stage"):
         dream(file, Preprocessing())
+
+
+def test_real_windows_of_one_channel_are_loaded_by_subject(shared_data):
+    root = str(shared_data / "sleep-ucddb")
+    one = {"channels": ["EEG"], "reference": "", "windows": 20}
+    splits = sleep.load(1, source="ucddb", root=root, **one)
+    assert [len(part.y) // 20 for part in splits] == pytest.approx([10, 10, 5], abs=1)
+    assert splits.train.x.shape[1:] == (1, 3000)
+    assert set(splits.train.y.tolist()) == {0, 1, 2}
+    assert splits.train.x.std(-1).mean() == pytest.approx(1, abs=1e-2)
+
+
+ONE = Preprocessing(channels=("EEG",), reference=None, standard="none")
+
+
+def test_windows_of_ucddb_are_resampled_filtered_and_selected(tmp_path):
+    """A wave of 10 Hz stays; 50 Hz, the offset, other stages and flat windows go."""
+    time = np.arange(3840) / 128
+    wave, hum = np.sin(2 * np.pi * 10 * time), np.sin(2 * np.pi * 50 * time)
+    x = np.stack([wave, wave + 3 * hum, wave + 5, wave, wave])
+    file = tmp_path / "ucddb.npz"
+    arrays = {"stage": [0, 4, 5, 3, 5], "subject": [2, 2, 2, 2, 2], "flat": [0, 0, 0, 0, 0.9]}
+    np.savez(file, x=1000 * x, sfreq=128.0, **arrays)
+    (night,) = (read() for read in ucddb(file, ONE).values())
+    assert night.y.tolist() == [0, 1, 2]
+    expected = 1000 * np.sin(2 * np.pi * 10 * np.arange(3000) / 100)
+    middle = slice(500, 2500)
+    assert np.abs(night.x[:, 0, middle] - expected[middle]).max() < 30
+    with pytest.raises(ValueError, match="UCDDB has one channel"):
+        ucddb(file, Preprocessing())
+    np.savez(file, x=x)
+    with pytest.raises(BadRecordingError, match="lacks the arrays flat, sfreq, stage, subject"):
+        ucddb(file, ONE)

@@ -1,37 +1,13 @@
 """The page in a real browser: on a desk and on a phone, without the network."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
+from browsing import WIDTHS, boxes, open_page
 from report_runs import augerino, run, swept
 
 from augnet.paper.report import write
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-service = pytest.importorskip("selenium.webdriver.chrome.service")
-
-WIDTHS = {"desk": 1200, "phone": 390}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    driver = shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("chromium and chromedriver are not both installed (Debian: chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    profile = tmp_path_factory.mktemp("profile")
-    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={profile}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # The path is given, so that selenium does not look for a driver to download.
-    window = webdriver.Chrome(options=options, service=service.Service(driver))
-    yield window
-    window.quit()
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +21,7 @@ def page(tmp_path_factory) -> Path:
 
 @pytest.fixture(params=WIDTHS.values(), ids=WIDTHS.keys())
 def view(request, browser, page):
-    metrics = {"width": request.param, "height": 900, "deviceScaleFactor": 1}
-    mobile = {"mobile": request.param < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics | mobile)
-    for log in ("browser", "performance"):
-        browser.get_log(log)  # what came before is not this page's
-    browser.get(page.as_uri())
-    browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
-    return browser
-
-
-def boxes(view, selector):
-    """Give left, right, width and height of all elements that a selector finds."""
-    script = """return [...document.querySelectorAll(arguments[0])].map(e => {
-        const b = e.getBoundingClientRect(); return [b.left, b.right, b.width, b.height]; })"""
-    return view.execute_script(script, selector)
+    return open_page(browser, page, request.param)
 
 
 def test_nothing_is_wider_than_the_window(view):

@@ -49,7 +49,14 @@ def augerino(**widths):
 
 SHIFT, NOISE = "frequency_shift", "gaussian_noise"
 MEASURED = [
-    {"copies": c, "invariance": c / 10, "low": 0.0, "high": 1.0, "accuracy": c / 20}
+    {
+        "copies": c,
+        "invariance": c / 10,
+        "low": 0.0,
+        "high": 1.0,
+        "accuracy": c / 20,
+        "authors_invariance": 0.7,
+    }
     for c in (1, 4, 10)
 ]
 
@@ -77,11 +84,59 @@ MEASURED = [
         ("accuracy", {"copies": 4}, {"measured": MEASURED}, 0.2),
         ("invariance", {"copies": 10}, {"measured": MEASURED}, 1.0),
         ("invariance", {"copies": 3}, {"measured": MEASURED}, None),
+        ("authors-invariance", {"copies": 4}, {"measured": MEASURED}, 0.7),
     ],
 )
 def test_quantities_are_read_off_records(quantity, asked, of, value):
     given = claim(quantity=quantity, at_least=0.0, **asked)
     assert QUANTITIES[quantity].read(record(**of), given) == pytest.approx(value)
+
+
+def weighted(*weights, magnitude=0.3, **settings):
+    """Make one layer with these weights, all at one magnitude."""
+    names = ("rotate", "shear_x", "shear_y", "scale")
+    states = [transform(1, n, w, magnitude) for n, w in zip(names, weights, strict=False)]
+    return record(transforms=states, leads_from=[1], **settings)
+
+
+@pytest.mark.parametrize("weights", [(0.25,) * 4, (0.5, 0.5), (0.49, 0.26, 0.25)])
+def test_a_layer_selects_nothing_without_half_of_the_weight_or_in_a_tie(weights):
+    tied = weighted(*weights)
+    asked = claim(quantity="selected", equals="rotate")
+    assert QUANTITIES["selected"].read(tied, asked) == "none"
+    assert not holds(asked, QUANTITIES["selected"].read(tied, asked))
+    assert QUANTITIES["used-strength"].read(tied, claim(**STRONG)) == 0
+    first = claim(quantity="leads-from", transform="rotate", at_most=5)
+    assert QUANTITIES["leads-from"].read(tied, first) == math.inf
+    assert QUANTITIES["used-magnitude"].read(tied, claim(quantity="used-magnitude", at_most=1)) == (
+        0.3
+    )
+    assert QUANTITIES["selected"].read(weighted(0.5, 0.3, 0.2), asked) == "rotate"
+
+
+STRONG = {"quantity": "used-strength", "transform": "rotate", "near": 0.6, "tolerance": 0.1}
+
+
+def test_a_layer_that_keeps_all_uses_what_has_weight_and_is_not_asked_to_select():
+    shared = weighted(0.5, 0.5, 0.0, keeps_all=True)
+    assert QUANTITIES["used-strength"].read(shared, claim(**STRONG)) == pytest.approx(0.6)
+    lost = claim(**STRONG | {"transform": "shear_y"})
+    assert QUANTITIES["used-strength"].read(shared, lost) == 0
+    one = ('["one-layer", "two-layers"]', '["one-layer"]')
+    changes = {
+        "variants": one,
+        "quantity": ('"test-accuracy"', '"selected"'),
+        "criterion": ("at_least = 0.8", 'equals = "rotate"'),
+    }
+    verdict = judged(shared, **changes)
+    assert (verdict.kind, verdict.held) == ("unasked", [])
+    assert judged(weighted(0.5, 0.5), **changes).kind == "none"
+
+
+def test_the_strengths_of_layers_add_up():
+    twice = record(**layers((SHIFT, 0.2), (SHIFT, 0.1), (NOISE, 1.0)))
+    asked = claim(**STRONG | {"transform": SHIFT})
+    assert QUANTITIES["used-strength"].read(twice, asked) == pytest.approx(0.6)
 
 
 def test_every_quantity_that_a_claim_may_name_is_known():
@@ -205,7 +260,9 @@ def test_mistakes_in_claims_are_explained():
 
 def test_criteria_are_described_with_their_tolerance_and_unit():
     strong = claim(quantity="used-strength", transform="rotate", near=45.0, tolerance=0.2)
-    assert describe_criterion(strong) == "strength of rotate, 0 if not selected: 45 degrees ± 20 %"
+    assert (
+        describe_criterion(strong) == "strength of rotate where it is selected: 45 degrees ± 20 %"
+    )
     layers = claim(quantity="used-layers", near=1, tolerance=0.0)
     assert describe_criterion(layers).endswith(": 1")
     apart = claim(quantity="strength", transform="rotate", away_from=45.0, tolerance=0.2)
@@ -218,4 +275,5 @@ def test_all_claims_of_all_experiments_can_be_put_into_a_table():
     for name in ("capacity", "mario-iggy", "sinusoids"):
         table = claims_table(judge(read(name), []))
         assert {verdict for *_, verdict in table.rows} == {"not judged: runs are missing"}
-        assert "| claim and criterion | our values | verdict |" in table.markdown
+        head = "| paper says | the authors' code, measured | ours | verdict on ours |"
+        assert head in table.markdown

@@ -107,25 +107,25 @@ def swept_run(key, value, seed=0, **others):
 
 
 def test_the_baseline_is_a_point_of_sweeps():
-    swept = swept_run("regularizer.weight", 0.1)
+    swept = swept_run("tuner.tolerance", 0.2)
     kept = records([*RUNS, swept])
-    assert [each.baseline for each in kept] == [{}, {}, *[{"regularizer.weight": 0.02}] * 2, {}]
+    assert [each.baseline for each in kept] == [{}, {}, *[{"tuner.tolerance": 0.1}] * 2, {}]
     table = sweep_table(CIFAR.expect, kept)
-    assert [line[:3] for line in table.rows] == [("augnet", "0.02", "2"), ("augnet", "0.1", "1")]
+    assert [line[:3] for line in table.rows] == [("augnet", "0.1", "2"), ("augnet", "0.2", "1")]
     assert table.columns[-1] == "C = 10"
     ((study, runs),) = studies([*RUNS, swept])
     (sweep,) = (each for each in draw(study, runs) if each.name.startswith("sweep"))
-    assert [list(axis.lines[0].get_xdata()) for axis in sweep.figure.axes] == [[0.02, 0.1]] * 3
+    assert [list(axis.lines[0].get_xdata()) for axis in sweep.figure.axes] == [[0.1, 0.2]] * 3
     assert "augmented views" in sweep.figure.axes[2].get_ylabel()
 
 
 def test_a_point_of_a_sweep_has_each_seed_once_and_nothing_else_changed():
-    again = swept_run("regularizer.weight", 0.02)
+    again = swept_run("tuner.tolerance", 0.1)
     rows = sweep_table(CIFAR.expect, records([*RUNS, again])).rows
-    assert [line[:3] for line in rows] == [("augnet", "0.02", "2")]  # seed 0 is not counted twice
-    other = swept_run("regularizer.weight", 0.1, train_epochs=3)
+    assert [line[:3] for line in rows] == [("augnet", "0.1", "2")]  # seed 0 is not counted twice
+    other = swept_run("tuner.tolerance", 0.2, train_epochs=3)
     rows = sweep_table(CIFAR.expect, records([*RUNS, other])).rows
-    assert [line[:3] for line in rows] == [("augnet", "0.1", "1")]
+    assert [line[:3] for line in rows] == [("augnet", "0.2", "1")]
     layers = swept_run("augment.repeat", 2)  # where the config does not say, there is one
     rows = sweep_table(CIFAR.expect, records([*RUNS, layers])).rows
     assert [line[:3] for line in rows] == [("augnet", "1", "2"), ("augnet", "2", "1")]

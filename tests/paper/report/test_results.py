@@ -35,10 +35,19 @@ def test_other_records_give_another_page(tmp_path):
         for measured in run["measured"]:
             measured["invariance"] = 0.99
     (tmp_path / "capacity-paper.json").write_text(json.dumps(kept))
+    kept["note"] = ""
+    (tmp_path / "capacity-paper.json").write_text(json.dumps(kept))
     page = results(tmp_path)
-    assert (
-        "almost perfectly invariant, whatever its capacity (fig. 5): reproduced (20 of 20" in page
-    )
+    claim = "almost perfectly invariant, whatever its capacity (fig. 5) |"
+    (line,) = (line for line in page.splitlines() if claim in line)
+    *_, paper, ours = line.removesuffix(" |").split(" | ")
+    assert "their phases: 0.90 to 0.99" in line
+    assert paper == "reproduced (20 of 20 runs)"
+    assert ours == "not run"
+    kept["note"] = "Made long ago."
+    (tmp_path / "capacity-paper.json").write_text(json.dumps(kept))
+    assert "reproduced (20 of 20 runs) (earlier settings)" in results(tmp_path)
+    assert "\nMade long ago.\n" in results(tmp_path)
     assert "augnet paper run capacity --protocol paper --seeds 5" in page
     kept["changes"] = {"data.sizes": "[8, 4, 4]"}
     (tmp_path / "capacity-paper.json").write_text(json.dumps(kept))

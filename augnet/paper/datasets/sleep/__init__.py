@@ -1,7 +1,7 @@
 """Sleep staging (section 5.2): windows of 30 s of EEG, and their stages W, N1, N2, N3, REM.
 
 Synthetic nights need no files and are the default. Recordings are MASS session 3 (the paper's, on
-request), Sleep Physionet (open), and the windows of Zhang and Wamsley (2019).
+request), Sleep Physionet (open), and the windows of Zhang and Wamsley (2019) and of UCDDB.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,13 @@ from augnet.paper.datasets.splits import Samples, Splits
 
 __all__ = ["BadRecordingError", "Preprocessing", "SkippedRecordingWarning", "describe", "load"]
 
-Source = Literal["synthetic", "mass", "physionet", "dream"]
+Source = Literal["synthetic", "mass", "physionet", "dream", "ucddb"]
 SOURCES: dict[str, str] = {
     "synthetic": "synthetic nights, made by augnet: no real EEG",
     "mass": "real EEG: MASS session 3 (O'Reilly et al. 2014)",
     "physionet": "real EEG: Sleep Physionet (Kemp et al. 2000)",
     "dream": "real EEG: 308 windows of 28 subjects (Zhang and Wamsley 2019), N3 counted as N2",
+    "ucddb": "real EEG: wake, S3 and S4 of 25 subjects (UCDDB, one channel)",
 }
 
 
@@ -97,6 +98,8 @@ def _real(
         raise ValueError(f"data.root={root} does not exist: name the directory of the recordings")
     if source == "dream":
         return sources.dream(Path(root or ""), how)
+    if source == "ucddb":
+        return sources.ucddb(Path(root or ""), how)
     if source == "mass":
         files = sources.mass(Path(root or ""), bad)
     elif root is not None:

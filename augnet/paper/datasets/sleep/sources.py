@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from augnet.paper.datasets.sleep.cache import cached_night
 from augnet.paper.datasets.sleep.errors import BadRecordingError, skip
@@ -15,6 +16,7 @@ from augnet.paper.datasets.sleep.synthetic import Night
 Bad: TypeAlias = Literal["refuse", "skip"]
 Nights: TypeAlias = dict[str, Callable[[], Night]]  # by subject, read when called
 DREAM = "dream-zhang-wamsley-30s.npz"
+UCDDB = "ucddb-wake-deep-30s.npz"
 MISSING = (39, 68, 69, 78, 79)  # subjects missing in the age study of Sleep Physionet
 
 
@@ -112,13 +114,7 @@ def dream(root: Path, how: Preprocessing, merged: bool = True) -> Nights:
     (`merged`), and the classes are W, N1, N2, REM.
     """
     file = root if root.suffix == ".npz" else root / DREAM
-    try:
-        with np.load(file, allow_pickle=False) as found:
-            parts: dict[str, Any] = {key: found[key] for key in found.files}
-    except (OSError, ValueError) as error:
-        raise BadRecordingError(file, f"is no readable .npz file ({error})") from None
-    if missing := {"x", "stage", "subject", "channels", "uV_per_step"} - set(parts):
-        raise BadRecordingError(file, f"lacks the arrays {', '.join(sorted(missing))}")
+    parts = _arrays(file, {"x", "stage", "subject", "channels", "uV_per_step"})
     names = [str(name) for name in parts["channels"]]
     for name in (*how.channels, *([how.reference] if how.reference else [])):
         if name not in names:
@@ -128,7 +124,51 @@ def dream(root: Path, how: Preprocessing, merged: bool = True) -> Nights:
     if how.reference:
         x = x - microvolts[:, [names.index(how.reference)]]
     known = np.array([0, 1, 2, 2, -1, 3] if merged else [0, 1, 2, 3, -1, 4])
-    y, subjects = known[parts["stage"].astype(int)], parts["subject"].astype(str)
+    return _by_subject(x, known[parts["stage"].astype(int)], parts["subject"].astype(str), how)
+
+
+def ucddb(root: Path, how: Preprocessing) -> Nights:
+    """Read the windows of wake and deep sleep of UCDDB: one channel, classes W, S3, S4.
+
+    The other stages were scored in two subjects only and are left out, and so are windows of which
+    more than half is flat. Windows are filtered and resampled one by one.
+    """
+    import mne
+
+    if len(how.channels) != 1 or how.reference:
+        raise ValueError(
+            "UCDDB has one channel, which is referenced already; got channels "
+            f"{', '.join(how.channels)} and reference {how.reference!r}: --protocol ucddb sets both"
+        )
+    file = root if root.suffix == ".npz" else root / UCDDB
+    parts = _arrays(file, {"x", "stage", "subject", "flat", "sfreq"})
+    known = np.array([0, -1, -1, -1, 1, 2])[parts["stage"].astype(int)]
+    rows = (known >= 0) & (parts["flat"] <= 0.5)
+    x = parts["x"][rows].astype(np.float64)
+    x = x - x.mean(1, keepdims=True)
+    rate = float(parts["sfreq"])
+    x = mne.filter.resample(x, up=how.sfreq, down=rate, npad="auto", verbose="error")
+    x = mne.filter.filter_data(x, how.sfreq, *how.band, verbose="error")
+    windows = x[:, None].astype(np.float32)
+    return _by_subject(windows, known[rows], parts["subject"][rows].astype(str), how)
+
+
+def _arrays(file: Path, needed: set[str]) -> dict[str, Any]:
+    """Read the arrays of a file; refuse it if some are missing."""
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            parts: dict[str, Any] = {key: found[key] for key in found.files}
+    except (OSError, ValueError) as error:
+        raise BadRecordingError(file, f"is no readable .npz file ({error})") from None
+    if missing := needed - set(parts):
+        raise BadRecordingError(file, f"lacks the arrays {', '.join(sorted(missing))}")
+    return parts
+
+
+def _by_subject(
+    x: NDArray[np.float32], y: NDArray[Any], subjects: NDArray[Any], how: Preprocessing
+) -> Nights:
+    """Return the windows of each subject."""
 
     def read(subject: str) -> Callable[[], Night]:
         mine = subjects == subject

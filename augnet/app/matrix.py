@@ -1,0 +1,76 @@
+"""The matrix of classes and transforms: how far each class allows each transform."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from augnet.audit.result import AuditedPart
+from augnet.learn.parts import PartRange
+from augnet.learn.result import Invariance
+from augnet.transforms import Bernoulli
+
+
+class Cell(NamedTuple):
+    """What a matrix shows of a class and a transform."""
+
+    text: str
+    style: str
+    """The status of the labels, or the finding."""
+    more: str
+    """The interval of the labels, their samples, and the finding."""
+
+
+class Matrix(NamedTuple):
+    """Names of transforms, and rows of cells by the name of a class."""
+
+    transforms: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+
+
+def matrix(
+    rows: Sequence[tuple[str, Invariance, Sequence[AuditedPart]]],
+) -> Matrix | None:
+    """Return the matrix of transforms whose classes were measured; None if there are none."""
+    shown = [row for row in rows if row[1].by_class or row[2]]
+    if not shown:
+        return None
+    parts = [
+        (labels, {p.name: p for p in labels.by_class}, {p.name: p for p in audited})
+        for _, labels, audited in shown
+    ]
+    classes = dict.fromkeys(name for _, known, found in parts for name in (*known, *found))
+    return Matrix(
+        tuple(name for name, _, _ in shown),
+        tuple(
+            (
+                name,
+                tuple(_cell(row, known.get(name), found.get(name)) for row, known, found in parts),
+            )
+            for name in classes
+        ),
+    )
+
+
+def _cell(row: Invariance, labels: PartRange | None, found: AuditedPart | None) -> Cell:
+    text, more = "–", []
+    if labels is not None:
+        text = _range(row, labels)
+        more.append(f"{labels.interval[0]:.3g} to {labels.interval[1]:.3g}")
+        more.append(f"{labels.samples} samples")
+    if found is None:
+        return Cell(text, "unclear" if labels is None else labels.status, ", ".join(more))
+    if isinstance(row.transform, Bernoulli):
+        held = "holds" if found.strength >= row.transform.limit else "does not hold"
+    else:
+        held = f"holds to {found.strength:.3g}"
+    return Cell(f"{text} / {held}", found.finding, ", ".join([*more, found.finding]))
+
+
+def _range(row: Invariance, part: PartRange) -> str:
+    if part.status == "unclear":
+        return "unclear"
+    if not part.kept:
+        return "no"
+    if isinstance(row.transform, Bernoulli):
+        return "yes"
+    unit = "°" if row.unit == "degrees" else ""
+    return f"{'≥ ' if part.status == 'reached_limit' else ''}{part.strength:.3g}{unit}"

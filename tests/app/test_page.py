@@ -1,0 +1,135 @@
+"""The page says how far it can be trusted, and answers in the order of their use."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from browsing import WIDTHS, boxes, open_page
+from learned_pages import ALL, GAIN, RANDOM, WARNINGS, model_of, page_of, split_of
+
+from augnet.app import wording
+from augnet.app.reliability import banner
+from augnet.learn.parts import PartRange
+
+CURVE = ((0.0, 0.0), (15.0, 0.002), (27.0, 0.01), (60.0, 0.2))
+FLIP = ((0.0, 0.001), (1.0, -0.002))
+CLASSES = (
+    PartRange("cat", "bounded", 27.0, (20.0, 30.0), 40),
+    PartRange("dog", "reached_limit", 90.0, (80.0, 90.0), 41),
+    PartRange("bird", "unclear", 0.0, (0.0, 90.0), 3),
+)
+SHOWN = (
+    ALL[2],
+    ALL[3],
+    replace(ALL[0], response=CURVE, by_class=CLASSES),
+    replace(ALL[1], response=FLIP, by_class=CLASSES),
+    ALL[4],
+)
+SECONDS = {"reference": 4.4, "transforms": 31.0, "net": 200.0}
+
+
+@pytest.fixture(scope="module")
+def html():
+    model = model_of(SHOWN, score=0.9, chance=0.4, steps=12345, warnings=WARNINGS, gain=GAIN)
+    return page_of(model, split_of(), SECONDS)
+
+
+def test_answers_are_sorted_by_use(html):
+    assert [row.transform.name for row in wording.by_use(SHOWN)] == [
+        "horizontal_flip", "rotate", "invert", "translate_x", "scale",
+    ]  # fmt: skip
+    table = html[html.index("Answers, by use") : html.index("</tbody>")]
+    names = re.findall(r"<tr[^>]*><td>(\w+)", table)
+    assert names == [row.transform.name for row in wording.by_use(SHOWN)]
+    for text in ("✓ bounded", "✓ reached limit", "✗ not invariant", "? unclear"):
+        assert text in table
+
+
+def test_the_banner_says_what_can_be_trusted():
+    some = banner(model_of(SHOWN, score=0.9, chance=0.4, steps=12345).header, SHOWN, 1)
+    assert (some.level, some.symbol) == ("partly", "!")
+    assert some.lines == [
+        "Measured at a held-out accuracy of 90.0 %; a constant prediction has 40.0 %.",
+        "12 345 training steps of all networks, with one seed: "
+        "--seeds 3 would say how much the seed matters.",
+        f"Unclear is translate_x: {ALL[3].reason}.",
+        "Unclear is scale: no time.",
+    ]
+    clear = banner(model_of(SHOWN, steps=5).header, SHOWN[2:4], 3)
+    assert (clear.level, clear.symbol) == ("clear", "✓")
+    assert clear.lines == ["5 training steps of all networks, with 3 seeds."]
+    warned = banner(model_of(SHOWN, warnings=WARNINGS).header, SHOWN[2:4], 1)
+    assert (warned.level, warned.warnings) == ("partly", WARNINGS)
+    assert banner(model_of(RANDOM).header, RANDOM, 1).level == "nothing"
+
+
+def test_all_transforms_but_unclear_ones_are_shown(html):
+    ids = re.findall(r'<figure id="([^"]+)"', html)
+    assert ids == [
+        "edge-horizontal_flip", "response-horizontal_flip", "edge-rotate", "response-rotate",
+        "edge-invert", "confusion", "curves",
+    ]  # fmt: skip
+
+
+def test_the_nets_that_were_compared_are_listed(html):
+    table = html[html.index('class="compared"') :]
+    rows = re.findall(r"<tr><td>([^<]+)</td><td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td>", table)
+    assert rows == [
+        ("plain training, no transform", "93.0 %", "no"),
+        ("1 transform per sample", "94.0 %", "no"),
+        ("2 transforms per sample", "95.0 %", "✓ yes"),
+    ]
+
+
+def test_the_page_says_how_it_was_made(html):
+    made = html[html.index('id="made"') :]
+    for text in (
+        "<pre>augnet learn d</pre>",
+        "30 training samples, 30 test samples",
+        "network without transforms 4 s, measuring transforms 31 s, training the net 3 min",
+        "torch ",
+    ):
+        assert text in made
+
+
+@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS.keys())
+def view(request, browser, html, tmp_path):
+    path = tmp_path / "index.html"
+    path.write_text(html, encoding="utf-8")
+    return open_page(browser, path, request.param)
+
+
+def test_in_a_browser_nothing_is_wider_than_the_window(view):
+    width = view.execute_script("return window.innerWidth")
+    assert width in WIDTHS.values()
+    assert view.execute_script("return document.documentElement.scrollWidth") <= width
+    parts = boxes(view, "h1, h2, h3, p, li, td, dd, pre, section, figure, figure svg, .status")
+    assert len(parts) > 50
+    for left, right, *_ in parts:
+        assert left >= 0
+        assert right <= width + 0.5
+
+
+def test_in_a_browser_the_banner_and_the_pictures_can_be_seen(view):
+    ((_, _, width, height),) = boxes(view, "#reliability")
+    assert width > 300
+    assert height > 100
+    text = view.execute_script("return document.querySelector('#reliability').innerText")
+    assert "Read with care" in text
+    assert "90.0 %" in text
+    assert len(boxes(view, ".matrix tbody tr")) == len(CLASSES)
+    pictures = boxes(view, "figure svg image")
+    assert len(pictures) >= 3 * (2 + 5 + 2)  # three samples under each of three transforms
+    assert all(width > 20 and height > 20 for *_, width, height in pictures)
+    for *_, width, height in boxes(view, "figure svg"):
+        assert width > 300
+        assert height > 80
+
+
+def test_in_a_browser_each_status_has_a_sign_and_words(view):
+    texts = view.execute_script(
+        "return [...document.querySelectorAll('.status')].map(e => e.innerText)"
+    )
+    assert len(texts) == 5 + 3
+    assert all(text[0] in "✓✗?" and len(text) > 5 for text in texts)
+    assert view.get_log("browser") == []
