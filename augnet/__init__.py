@@ -94,8 +94,8 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _SUBMODULES = (
-    "aggregate", "categories", "distill", "files", "groups", "layers", "net", "regularizers",
-    "training", "transforms", "trunks", "validation",
+    "aggregate", "categories", "copies", "distill", "files", "groups", "layers", "net",
+    "regularizers", "training", "transforms", "trunks", "validation",
 )  # fmt: skip
 
 

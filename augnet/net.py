@@ -9,8 +9,9 @@ from torch import Generator, Tensor, nn
 
 from augnet import validation
 from augnet.aggregate import AGGREGATES, Aggregate, uncertainty
+from augnet.copies import Called, CopyParams
 from augnet.distill import distill
-from augnet.transforms.base import Params, join, take
+from augnet.transforms.base import Params
 from augnet.transforms.noise import Strata, run_length
 
 Augment: TypeAlias = Callable[[Tensor, Generator | None], Tensor]
@@ -221,7 +222,7 @@ class AugNet(nn.Module):
         """Return the augment, or an adapter for callables that do not sample params first."""
         if getattr(self.augment, "joinable_params", False):
             return cast(Joinable, self.augment)
-        return _Called(self.augment)
+        return Called(self.augment)
 
     def _params(
         self,
@@ -229,7 +230,7 @@ class AugNet(nn.Module):
         generator: Generator | None,
         copies: int,
         sampling: Sampling | None = None,
-    ) -> "_Copies":
+    ) -> CopyParams:
         """Draw the params of all copies, when they are needed.
 
         Params can be as large as the data, so those of all copies are never held at once, unless
@@ -254,10 +255,10 @@ class AugNet(nn.Module):
                     params = augment.sample_params(shape, x, source)
                 yield params
 
-        return _Copies(draw(), x.shape[0], at_once)
+        return CopyParams(draw(), x.shape[0], at_once)
 
     def _outputs(
-        self, x: Tensor, params: "_Copies", copies: int, rows: Tensor | None = None
+        self, x: Tensor, params: CopyParams, copies: int, rows: Tensor | None = None
     ) -> Tensor:
         """Compute the predictions for the next copies, of all samples or of some: (C, B, ...)."""
         augment = self._joinable()
@@ -272,7 +273,7 @@ class AugNet(nn.Module):
             count = min(at_once, copies - start)
             drawn = params.take(count, rows)
             copied = samples
-            if count > 1 and not isinstance(augment, _Called):  # whose params are its views
+            if count > 1 and not isinstance(augment, Called):  # whose params are its views
                 copied = samples.repeat(count, *(1,) * (x.dim() - 1))
             views = augment.apply_params(copied, drawn)
             if views is x:  # a trunk may change its input in place
@@ -295,58 +296,3 @@ class AugNet(nn.Module):
     def extra_repr(self) -> str:
         """Show the numbers of copies."""
         return f"copies={self.copies}, train_copies={self.train_copies}"
-
-
-class _Copies:
-    """The params of copies of a batch, drawn some copies at a time and taken in order."""
-
-    def __init__(self, draws: Iterator[Params], size: int, at_once: int) -> None:
-        self.draws, self.size, self.at_once = draws, size, at_once
-        self.params: Params = None
-        self.left = 0
-        """How many copies of the last draw were not taken."""
-
-    def take(self, count: int, rows: Tensor | None = None) -> Params:
-        """Return the params of the next copies, of all samples or of some, joined."""
-        parts = []
-        while count:
-            if not self.left:
-                self.params, self.left = next(self.draws), self.at_once
-            taken, first = min(count, self.left), self.at_once - self.left
-            start, stop = first * self.size, (first + taken) * self.size
-            part = self.params
-            if rows is not None:
-                copies = torch.arange(start, stop, self.size, device=rows.device)
-                part = take(part, (copies[:, None] + rows).flatten())
-            elif taken < self.at_once:
-                part = take(part, slice(start, stop))
-            parts.append(part)
-            self.left -= taken
-            count -= taken
-        return join(parts)
-
-
-class _Called:
-    """Adapt a callable `(x, generator) -> x` to `Joinable`: its params are its views."""
-
-    def __init__(self, function: Augment) -> None:
-        self.function = function
-
-    def check(self, x: Tensor) -> None:
-        """Leave checks to the callable."""
-
-    def sample_params(
-        self, shape: Sequence[int], like: Tensor, generator: Generator | None = None
-    ) -> Tensor:
-        """Return the views of `like`, which is the batch itself."""
-        view = self.function(like, generator)
-        if view.shape[:1] != like.shape[:1]:
-            raise TypeError(
-                f"the augment must give one view per sample; it made {tuple(view.shape)} of "
-                f"{tuple(like.shape)}"
-            )
-        return view
-
-    def apply_params(self, x: Tensor, params: Params) -> Tensor:
-        """Return the views."""
-        return cast(Tensor, params)

@@ -90,9 +90,9 @@ def page(speed: dict, predicted: dict) -> str:
         "# Performance",
         "",
         f"`make bench` makes this page, here at {made}: {speed['machine']}. Times are medians "
-        "of interleaved repeats within one process, and ratios are to the first case of each table. One thread is "
-        "timed by its processor time, two by the wall clock. What was tried, and why the mixture "
-        "is not faster, is in [a study](studies/speed.md).",
+        "of interleaved repeats within one process, and ratios are to the first case of each "
+        "table. One thread is timed by its processor time, two by the wall clock. What was tried, "
+        "and why the mixture is not faster, is in [a study](studies/speed.md).",
     ]
     measured = [set(speed["threads"].get(count, ())) for count in ("1", "2")]
     whole = measured == [{"startup", *CELLS}, set(CELLS)]
