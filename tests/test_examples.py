@@ -135,15 +135,16 @@ OTHERS = sorted(
     for page in (file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.md"))
     if "_build" not in page and page not in ELSEWHERE and blocks(page)
 )
+PATIENT = (pytest.mark.slow, pytest.mark.timeout(3600))
 SLOW = {"docs/audit.md", "docs/gpu-and-cluster.md", "docs/your-own-transform.md"}
-"""These start Ray, or learn without a budget."""
+"""These start Ray, or learn for minutes."""
 OPTIONAL = ("onnxruntime", "ray", "torchvision")
 """What a block may need that is not everywhere; tests/export runs torchvision's by itself."""
 
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=pytest.mark.slow if page in SLOW else ()) for page in OTHERS],
+    [pytest.param(page, marks=PATIENT if page in SLOW else ()) for page in OTHERS],
 )
 def test_a_page_is_true_from_top_to_bottom(page, tmp_path):
     parts = [SETUPS.get(page, "")]
