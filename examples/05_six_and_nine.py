@@ -32,7 +32,7 @@ print(result)
 # ------------------
 #
 # MNIST has other writers, more pixels, and here 4000 images of the two digits. These runs were made
-# by ``python benchmarks/real.py``:
+# by ``python benchmarks/real.py`` with an earlier version, whose commit is in the file:
 
 kept = json.loads((Path(augnet.__file__).parents[1] / "results" / "real.json").read_text("utf-8"))
 for name in ("digits, 6 and 9", "MNIST, 6 and 9"):
