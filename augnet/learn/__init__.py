@@ -28,7 +28,7 @@ Modules, in the order of the work:
     seeds       the results of several seeds, joined
     net         a net with an augmentation, and its training
     final       how many transforms the final net draws per sample
-    selective   the paper's selective layers instead
+    selective   layers that select one transform each, instead
     learner     all of it, epoch by epoch, resumable
     progress    how far it is, and how long it will still take
     result      what is returned
@@ -79,7 +79,7 @@ def learn(
     row of the history, whose "done" goes from 0 to 1.
 
     A trunk that is a module is copied; a function is called with no arguments or with (shape,
-    outputs). With `layers`, the paper's selective layers are trained on the measured ranges, and
+    outputs). With `layers`, each layer selects one transform at its measured range, and
     the result has one row for the transform that each layer selected.
 
     One seed gives one result; the global random state does not change. With several `seeds`, from

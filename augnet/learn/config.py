@@ -44,7 +44,7 @@ class LearnConfig:
         "auto", "Names, tables or Transforms; auto: all that fit."
     )
     layers: Iterable[Iterable[TransformSpec]] | None = option(
-        None, "Train the paper's selective layers: a list of transforms for each."
+        None, "Let each layer select one transform: a list of transforms for each."
     )
     trunk: Trunk = option(  # noqa: RUF009
         "small", "A name of TRUNKS, a module, or a function that builds one."
@@ -159,11 +159,6 @@ class LearnConfig:
     net_steps: float = constant(6.0, "Steps of the net, as a multiple of the reference's.")
     compared_fraction: float = constant(0.15, "Steps of a net that is compared, of the net's.")
     max_draws: int = constant(3, "Transforms that are drawn per sample, at most.")
-
-    # Selective layers
-    reward: float = constant(0.5, "Nats per displacement; 1 is the distance between samples.")
-    temperature: float = constant(0.5, "Temperature of the weights of a layer.")
-    logits_lr: float = constant(3e-2, "Learning rate of the weights of a layer.")
 
     def __post_init__(self) -> None:
         """Refuse values that would fail late."""
