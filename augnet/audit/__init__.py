@@ -81,7 +81,7 @@ def audit(
     >>> import torch
     >>> from augnet import audit
     >>> y = torch.arange(200) % 2
-    >>> x = (1 + y)[:, None] * (2.0 * (torch.arange(200) % 3 > 0)[:, None] - 1)
+    >>> x = (1 + y)[:, None] * (2.0 * (torch.arange(200) % 7 > 0)[:, None] - 1)
     >>> x = x + 0.05 * torch.randn(200, 2, generator=torch.manual_seed(0))
     >>> result = audit(lambda x: torch.stack((1.5 - x[:, 0], x[:, 0] - 1.5), 1), x, y, "sign_flip")
     >>> result["sign_flip"].finding  # the size is the class, and the model ignores negative ones
