@@ -10,7 +10,8 @@ from torch import Generator, nn
 from augnet.learn import LearnConfig
 from augnet.learn.decide import Measured
 from augnet.learn.evaluate import Evaluator
-from augnet.learn.inputs import prepare_data
+from augnet.learn.inputs import prepare_data, prepare_trunk
+from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.transforms import Bernoulli, Signed, build_transforms, spread
 
@@ -107,6 +108,15 @@ def measured(x, y, network, transform, tolerance=0.01, seed=0):
     rows = data.held_out
     rest = evaluator.errors(evaluator.outputs(network, data.x[rows]), rows)
     return Measured(evaluator, network, transform, rows, rest, rest, tolerance, generator(seed))
+
+
+def trained_reference(x, y, config):
+    """Train a reference."""
+    torch.manual_seed(0)
+    data = prepare_data(x, y, generator(), config)
+    reference = Reference(data, prepare_trunk(config.trunk, data), generator(), config)
+    list(reference.fit())
+    return reference
 
 
 def kept(*names, fraction=1.0):

@@ -6,25 +6,19 @@ from dataclasses import replace
 
 import pytest
 import torch
-from learn_tasks import Shift, generator, levels, signs
+from learn_tasks import Shift, generator, levels, signs, trained_reference
 from torch import nn
 
 from augnet.learn import LearnConfig
 from augnet.learn.branch import Branch
 from augnet.learn.decide import NO_TIME
-from augnet.learn.inputs import prepare_data, prepare_trunk
-from augnet.learn.reference import Reference
 from augnet.transforms import AmplitudeScale, GaussianNoise, SignFlip
 
 CONFIG = LearnConfig(trunk="mlp", budget=150)
 
 
 def trained(x, y, config=CONFIG):
-    torch.manual_seed(0)
-    data = prepare_data(x, y, generator(), config)
-    reference = Reference(data, prepare_trunk(config.trunk, data), generator(), config)
-    list(reference.fit())
-    return reference
+    return trained_reference(x, y, config)
 
 
 @pytest.fixture(scope="module")

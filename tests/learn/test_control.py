@@ -2,24 +2,18 @@
 
 import pytest
 import torch
-from learn_tasks import SPECS, Clock, few, generator, levels
+from learn_tasks import SPECS, Clock, few, generator, levels, trained_reference
 
 from augnet.learn import LearnConfig, Learner
 from augnet.learn.branch import Branch
 from augnet.learn.control import control_errors
-from augnet.learn.inputs import prepare_data, prepare_trunk
-from augnet.learn.reference import Reference
 from augnet.transforms import AmplitudeScale, SignFlip
 
 CONFIG = LearnConfig(trunk="mlp", budget=60)
 
 
 def trained(x, y, config=CONFIG):
-    torch.manual_seed(0)
-    data = prepare_data(x, y, generator(), config)
-    reference = Reference(data, prepare_trunk(config.trunk, data), generator(), config)
-    list(reference.fit())
-    return reference
+    return trained_reference(x, y, config)
 
 
 def values():
