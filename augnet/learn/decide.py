@@ -165,13 +165,16 @@ def decide_range(
     trained, fraction = fraction, min(1.0, fraction * crossing.factor)
     low, high = fraction * math.exp(-half), min(border, fraction * math.exp(half))
     status: Status = "bounded"
+    least = allowed = 0.0
     if max(trained, fraction) > config.near_limit:
         status, fraction, high = "reached_limit", 1.0, 1.0
-    elif _rises_at_once(measured, fraction, crossing.allowed, config):
+    else:
+        least, allowed = _least_ranges(measured, fraction, crossing.allowed, config)
+    if fraction < least:
         ends = (0.0, float(transform.strength(high)))
         return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
     wide = high - low > config.max_width or half > config.max_half_width
-    reason = MOVES if moves else WIDE if wide else ""
+    reason = TOO_FEW if fraction < allowed else MOVES if moves else WIDE if wide else ""
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
     if reason and status == "bounded":
         return Invariance(
@@ -196,22 +199,22 @@ def decide_border(
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)
 
 
-def _rises_at_once(
+def _least_ranges(
     measured: Measured, fraction: float, allowed: float, config: LearnConfig
-) -> bool:
-    """Whether the error rises from strength 0 on, so that a range is only what may be added.
+) -> tuple[float, float]:
+    """Return below which range there is none, and below which it may only be what may be added.
 
-    The range is then a small part of the strength that adds half of the largest error, or about the
-    part of that error that may be added. A change of a value that is less than the error that the
-    network makes anyway adds little.
+    The first is a part of the strength that adds half of the largest error: below, the error rises
+    from strength 0 on. For values it is larger, because a change that is less than the error that
+    the network makes anyway adds little. The second is about the part of that half that is allowed
+    where few samples can tell little: an error that rises in proportion has this range, too.
     """
     if fraction >= config.max_rise:
-        return False
+        return 0.0, 0.0
     strength, half = _half_loss(measured, config)
-    classes = measured.evaluator.data.classes
-    least = config.min_range if classes else config.min_value_range
-    part = config.rise_factor * allowed / max(half, 1e-9)
-    return fraction < max(least, min(config.max_rise, part)) * strength
+    least = config.min_range if measured.evaluator.data.classes else config.min_value_range
+    part = min(config.max_rise, config.rise_factor * allowed / max(half, 1e-9))
+    return least * strength, part * strength
 
 
 def _half_loss(measured: Measured, config: LearnConfig) -> tuple[float, float]:

@@ -90,10 +90,14 @@ def test_a_range_that_adds_errors_from_the_start_is_not_invariant():
     assert row.interval[1] < 0.1
 
 
-@pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.08])
-def test_what_may_be_added_is_no_range(tolerance):
+@pytest.mark.parametrize(
+    ("tolerance", "status"), [(0.01, "not_invariant"), (0.05, "unclear"), (0.08, "unclear")]
+)
+def test_what_may_be_added_is_no_range(tolerance, status):
     """Places fill both classes: the error rises with the shift from 0 on, whatever is allowed."""
-    assert ranged(shifted(tolerance=tolerance, spread=0.5), 0.3).status == "not_invariant"
+    row = ranged(shifted(tolerance=tolerance, spread=0.5), 0.3)
+    assert row.status == status
+    assert row.reason == (TOO_FEW if status == "unclear" else "")
     gap = ranged(shifted(tolerance=tolerance, spread=0.2), 0.3)
     assert (gap.status, 0.27 < gap.strength < 0.42) == ("bounded", True)
 
