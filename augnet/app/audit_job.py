@@ -2,7 +2,6 @@
 
 import json
 import platform
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,7 +13,7 @@ import torch
 import augnet
 from augnet.app.audit_page import page
 from augnet.app.audit_settings import AuditSettings
-from augnet.app.job import SAVE_EVERY, describe_collection
+from augnet.app.job import describe_collection, saving
 from augnet.audit import Auditor, AuditResult, load_model
 from augnet.audit.pytest_file import write_test
 from augnet.audit.read import fitted_spec, read_collection
@@ -67,16 +66,7 @@ class AuditJob:
     def __iter__(self) -> Iterator[Row]:
         """Audit, and yield rows; save the state now and then, and when it is left."""
         assert self.auditor is not None
-        saved = time.monotonic()
-        try:
-            for row in self.auditor:
-                if time.monotonic() - saved > SAVE_EVERY:
-                    self.save()
-                    saved = time.monotonic()
-                yield row
-        except GeneratorExit:
-            self.save()
-            raise
+        yield from saving(self.auditor, self.save)
 
     def save(self) -> None:
         """Save the state."""

@@ -3,7 +3,7 @@
 import json
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -74,16 +74,7 @@ class Job:
     def __iter__(self) -> Iterator[Row]:
         """Learn, and yield a row per epoch; save the state now and then, and at the end."""
         assert self.learner is not None
-        saved = time.monotonic()
-        try:
-            for row in self.learner:
-                if time.monotonic() - saved > SAVE_EVERY:
-                    self.save()
-                    saved = time.monotonic()
-                yield row
-        except GeneratorExit:
-            self.save()
-            raise
+        yield from saving(self.learner, self.save)
         self.save()  # the evaluation takes a while, too
 
     def save(self) -> None:
@@ -152,6 +143,20 @@ class Job:
                 f"{self.directory.path / 'state.pt'} is of another version of augnet or torch "
                 f"({error}): remove it to begin again"
             ) from None
+
+
+def saving(rows: Iterable[Row], save: Callable[[], object]) -> Iterator[Row]:
+    """Yield rows; save the state now and then, and when the iteration is left."""
+    saved = time.monotonic()
+    try:
+        for row in rows:
+            if time.monotonic() - saved > SAVE_EVERY:
+                save()
+                saved = time.monotonic()
+            yield row
+    except GeneratorExit:
+        save()
+        raise
 
 
 def describe_collection(samples: Collection) -> tuple[str, dict[str, Any]]:
