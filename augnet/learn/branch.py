@@ -30,9 +30,9 @@ from augnet.learn.inputs import LearnData
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
 from augnet.learn.strengths import apply_at_strength
-from augnet.learn.traces import TraceNoise
+from augnet.learn.traces import TraceNoise, leaves_traces
 from augnet.training import Loop, RandomState, WeightAverage, descend
-from augnet.transforms import Bernoulli, Signed, Transform
+from augnet.transforms import Bernoulli, Transform
 from augnet.transforms.base import full_precision
 from augnet.transforms.noise import permutation, uniform
 
@@ -59,7 +59,8 @@ class Branch:
         self.seed = seed
         self.trunk, self.optimizer = continued(reference, config)
         self.average = WeightAverage(self.trunk, config.branch_average)
-        self.before = reference.control if isinstance(transform, Signed) else reference.errors
+        self.hides = leaves_traces(transform)
+        self.before = reference.control if self.hides else reference.errors
         """The errors on held-out samples that come without the transform."""
         self.noise = TraceNoise(self.data.x[self.data.fitted], config.trace_noise)
         self.rule = EdgeRule(
@@ -214,7 +215,7 @@ class Branch:
         untransformed ones there and back, and all get some noise.
         """
         fractions = self._fractions(x)
-        if not isinstance(self.transform, Signed):
+        if not self.hides:
             return apply_at_strength(self.transform, x, fractions, self.generator)
         signs = torch.where(uniform(x, (len(x),), self.generator) < 0.5, -1.0, 1.0).to(x)
         total, end = signs * fractions, self.rule.range

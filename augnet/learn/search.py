@@ -17,8 +17,9 @@ from augnet.learn.measure_parts import with_parts
 from augnet.learn.parts import parts_from_plain, parts_to_plain
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
+from augnet.learn.traces import leaves_traces
 from augnet.training import Row
-from augnet.transforms import Signed, Transform
+from augnet.transforms import Transform
 
 REFERENCE_WORK = 0.15
 """The reference is about this fraction of the work of a search, for the progress."""
@@ -90,8 +91,8 @@ class Search:
     def _train_control(self, seconds: float | None) -> None:
         """Train a control, if a transform will be compared with it, or use the one there is."""
         reference, config = self.reference, self.config
-        signed = any(isinstance(each, Signed) for each in self.transforms)
-        if self.control is None and signed and not reference.doubt and not self.finished:
+        needed = any(map(leaves_traces, self.transforms))
+        if self.control is None and needed and not reference.doubt and not self.finished:
             limit = None if seconds is None else config.control_fraction * seconds
             self.control, self.control_steps = control_errors(reference, config, limit)
         if self.control is not None:

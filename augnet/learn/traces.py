@@ -4,7 +4,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from augnet.transforms import Signed, Transform
 from augnet.transforms.noise import normal
+
+
+def leaves_traces(transform: Transform) -> bool:
+    """Whether views of a transform have to be hidden among others: signed ones that resample."""
+    return isinstance(transform, Signed) and transform.resamples
 
 
 class TraceNoise:

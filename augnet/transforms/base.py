@@ -84,6 +84,8 @@ class Transform(ABC):
     """What `describe` writes before a strength: `up to `, `±`."""
     batch_coupled: ClassVar[bool] = False
     """Whether the view of a sample depends on other samples; `apply` then needs the whole batch."""
+    resamples: ClassVar[bool] = True
+    """Whether values move to other places, which leaves traces: soft edges, margins, gaps."""
     exemptions: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Laws of `augnet.testing` that do not hold for this transform, each with the reason."""
 

@@ -38,6 +38,7 @@ class Enhance(Signed):
 
     unit: ClassVar[str] = "of the contrast with a plainer image"
     domain: ClassVar[Domain] = IMAGES
+    resamples: ClassVar[bool] = False
 
     def plainer(self, x: Tensor) -> Tensor:
         """Return the image at strength −1: black, unless a subclass overrides it."""
@@ -87,6 +88,7 @@ class Sharpness(Enhance):
     """Sharpen or smooth images; the outermost pixels stay the same."""
 
     unit: ClassVar[str] = "of the sharpness"
+    resamples: ClassVar[bool] = True
 
     def plainer(self, x: Tensor) -> Tensor:
         """Return the image smoothed by a 3×3 kernel: 5 in the middle, 1 elsewhere, over 13."""
@@ -108,6 +110,7 @@ class Hue(Signed):
     unit: ClassVar[str] = "degrees"
     domain: ClassVar[Domain] = COLOR_IMAGES
     bounds: ClassVar[tuple[float, float]] = (0.0, 180.0)
+    resamples: ClassVar[bool] = False
 
     def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Add the change in hue, so that an angle of 0 is the identity exactly."""

@@ -200,6 +200,8 @@ class AmplitudeScale(Multiplicative, Signed):
 
     limit: float = 2.0
 
+    resamples: ClassVar[bool] = False
+
     def transform(self, x: Tensor, strength: Tensor) -> Tensor:
         """Multiply."""
         return x * spread(strength, x)
