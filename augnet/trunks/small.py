@@ -7,6 +7,9 @@ from torch import Tensor, nn
 
 from augnet.trunks.registry import register_trunk
 
+FRAMES = 32
+"""Parts of the time in which the power of a signal is measured, at most."""
+
 
 @register_trunk("small")
 def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.Module:
@@ -44,7 +47,11 @@ def default_trunk(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.M
 
 
 class SignalNet(nn.Module):
-    """Filters, followed by shapes and power of their outputs, each in four parts of the time."""
+    """Filters, followed by two paths: the shapes of their outputs, and how their power changes.
+
+    The power of each filter in short frames is a learned spectrogram. Both paths end with features
+    of four parts of the time.
+    """
 
     def __init__(self, channels: int, times: int, outputs: int, width: int = 16) -> None:
         super().__init__()
@@ -59,14 +66,24 @@ class SignalNet(nn.Module):
             nn.AdaptiveAvgPool1d(4),
             nn.Flatten(),
         )
-        self.power = nn.AdaptiveAvgPool1d(4)
-        self.norm = nn.BatchNorm1d(4 * width)
+        self.frames = nn.AdaptiveAvgPool1d(min(FRAMES, times // 4))
+        self.power = nn.Sequential(
+            nn.BatchNorm1d(width),
+            nn.Conv1d(width, 2 * width, 5, padding=2),
+            nn.BatchNorm1d(2 * width),
+            nn.ReLU(),
+            nn.Conv1d(2 * width, 2 * width, 5, padding=2),
+            nn.BatchNorm1d(2 * width),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool1d(4),
+            nn.Flatten(),
+        )
         self.head = nn.Sequential(
-            nn.Linear(12 * width, 4 * width), nn.ReLU(), nn.Linear(4 * width, outputs)
+            nn.Linear(16 * width, 4 * width), nn.ReLU(), nn.Linear(4 * width, outputs)
         )
 
     def forward(self, x: Tensor) -> Tensor:
         """Predict."""
         passed = self.filters(x)
-        power = (self.power(passed.square()) + 1e-4).log().flatten(1)
-        return self.head(torch.cat((self.shapes(passed), self.norm(power)), dim=1))
+        power = (self.frames(passed.square()) + 1e-4).log()
+        return self.head(torch.cat((self.shapes(passed), self.power(power)), dim=1))
