@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recovery_cells import RESULTS, Cell, CellFile, Key, refuse_mixed
+from recovery_cells import RESULTS, SEARCH, Cell, CellFile, Key, refuse_mixed
 from recovery_forms import CLEAN, FORMS, NOISE_TASKS, names_of, task_in
 from recovery_methods import METHODS, Outcome, learn_without_net
 from recovery_report import (
@@ -29,7 +29,8 @@ from recovery_report import (
 )
 from recovery_tasks import TASKS, Task
 
-FILE = CellFile("recovery", ("method", "task", "form", "seed"))
+MINE = tuple(f"benchmarks/recovery_{name}.py" for name in ("tasks", "forms", "methods"))
+FILE = CellFile("recovery", ("method", "task", "form", "seed"), code=(*SEARCH, *MINE))
 EVERY = "all-forms"
 
 

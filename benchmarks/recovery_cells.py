@@ -24,6 +24,11 @@ from augnet.training import keep_freed_memory
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 CODE = ("augnet", "benchmarks")
+SEARCH = (
+    "augnet/learn", "augnet/transforms", "augnet/trunks", "augnet/training",
+    *(f":!augnet/learn/{name}.py" for name in ("final", "net", "selective", "result", "progress")),
+)  # fmt: skip
+"""What decides the answers of `learn`: all of it but the net, and how results are shown."""
 Cell = dict[str, Any]
 Key = tuple[Any, ...]
 
@@ -35,6 +40,8 @@ class CellFile:
     name: str
     fields: tuple[str, ...]
     folder: Path = RESULTS
+    code: tuple[str, ...] = CODE
+    """What the cells depend on; changes of other files do not make them old."""
 
     @property
     def lines(self) -> Path:
@@ -64,7 +71,7 @@ class CellFile:
         self, run: Callable[[Key], Cell], keys: Iterable[Key], processes: int, mix: bool
     ) -> list[Cell]:
         """Run cells that are missing or failed, one thread each; return all."""
-        now, cells = code_commit(), self.read()
+        now, cells = code_commit(self.code), self.read()
         refuse_mixed([*cells, {"commit": now}], mix)
         done = {self.key(cell): cell for cell in cells if "failure" not in cell}
         missing = [key for key in keys if key not in done]
@@ -95,11 +102,11 @@ class CellFile:
         self.document.write_text(text + "\n", encoding="utf-8")
 
 
-def code_commit() -> str:
+def code_commit(code: tuple[str, ...] = CODE) -> str:
     """Return the last commit that changed the code; commits of docs and results do not count."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(ROOT), *arguments, "--", *CODE]
+        command = ["git", "-C", str(ROOT), *arguments, "--", *code]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     return git("log", "-1", "--format=%h") + ("-dirty" if git("status", "--porcelain") else "")

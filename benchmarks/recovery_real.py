@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import recovery_real_data as data
-from recovery_cells import Cell, CellFile, Key, refuse_mixed
+from recovery_cells import SEARCH, Cell, CellFile, Key, refuse_mixed
 from recovery_methods import answers, rows_of
 from torch import Tensor
 
 from augnet.learn import inputs
 from augnet.transforms import Bernoulli, Transform
 
-FILE = CellFile("recovery-real", ("data", "seed"))
+MINE = ("benchmarks/recovery_real_data.py", "benchmarks/recovery_methods.py")
+FILE = CellFile("recovery-real", ("data", "seed"), code=(*SEARCH, *MINE))
 Row = dict[str, Any]
 
 
