@@ -82,12 +82,18 @@ def test_samples_are_moved_in_two_parts_that_add_up(reference):
 
 
 def test_noise_hides_traces_but_not_the_samples(reference):
-    some = branch(reference)
+    some = branch(reference, Shift(1.0))
     x = reference.data.x[:64]
     some.rule.restart(1e-3)
     added = (some._view(x) - x).std(0)
     wanted = CONFIG.trace_noise * reference.data.x[reference.data.fitted].std(0)
     assert added.allclose(wanted, rtol=0.3)
+
+
+def test_transforms_that_do_not_resample_need_no_noise(reference):
+    x = reference.data.x[:64]
+    factors = branch(reference)._view(x) / x
+    assert factors.std(1).max() < 1e-5  # one factor per sample, and nothing else
 
 
 def test_a_branch_without_a_transform_stays_where_it_is(reference):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from learn_tasks import SPECS, Clock, few, generator, levels, trained_reference
+from learn_tasks import SPECS, Clock, Shift, few, generator, levels, trained_reference
 
 from augnet.learn import LearnConfig, Learner
 from augnet.learn.branch import Branch
@@ -47,15 +47,16 @@ def test_without_time_the_errors_are_those_of_the_reference(monkeypatch):
     assert steps < round(CONFIG.control_steps * reference.planned)
 
 
-def test_signed_transforms_are_compared_with_the_control():
+def test_transforms_that_leave_traces_are_compared_with_the_control():
     reference = trained(*levels())
     reference.control = torch.ones_like(reference.errors)
-    assert Branch(reference, AmplitudeScale(8.0), CONFIG).before is reference.control
+    assert Branch(reference, Shift(1.0), CONFIG).before is reference.control
+    assert Branch(reference, AmplitudeScale(8.0), CONFIG).before is reference.errors
     assert Branch(reference, SignFlip(), CONFIG).before is reference.errors
 
 
-@pytest.mark.parametrize(("transforms", "controls"), [(SPECS, 1), (["sign_flip"], 0)])
-def test_there_is_a_control_if_a_signed_transform_is_offered(transforms, controls):
+@pytest.mark.parametrize(("transforms", "controls"), [([Shift(1.0)], 1), (SPECS, 0)])
+def test_there_is_a_control_if_a_transform_that_leaves_traces_is_offered(transforms, controls):
     learner = Learner(*levels(), transforms, trunk="mlp", budget=60)
     for _ in learner:
         if learner.search.finished:

@@ -6,6 +6,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 import torch
+from specimens import inputs, seeded, specimen
 
 import augnet.transforms
 from augnet import AugmentationLayer
@@ -43,6 +44,22 @@ def test_names_are_the_snake_case_of_the_classes():
     for name, cls in TRANSFORMS.items():
         assert cls.name == name
         assert cls.__name__ in augnet.transforms.__all__
+
+
+@pytest.mark.parametrize("name", [name for name, cls in TRANSFORMS.items() if not cls.resamples])
+def test_a_transform_that_does_not_resample_keeps_values_at_their_places(name):
+    transform = specimen(name)
+    x = inputs(transform.domain)
+    magnitude = torch.linspace(0.1, 1, len(x))
+    params = transform.sample_params(x.shape, x, seeded(0))
+    order = torch.randperm(x[0, 0].numel(), generator=seeded(1))
+
+    def shuffled(x):
+        return x.flatten(2)[:, :, order].reshape(x.shape)
+
+    moved = transform.apply(shuffled(x), magnitude, params)
+    assert not moved.allclose(shuffled(x))
+    assert moved.allclose(shuffled(transform.apply(x, magnitude, params)), atol=1e-5)
 
 
 def test_transforms_are_built_from_names_tables_and_themselves():
