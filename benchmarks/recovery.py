@@ -21,6 +21,7 @@ from recovery_methods import METHODS, Outcome, learn_without_net
 from recovery_report import (
     confident_in_noise,
     draw,
+    equal_in_all,
     judge_all,
     print_table,
     scores,
@@ -31,7 +32,7 @@ from recovery_tasks import TASKS, Task
 
 MINE = tuple(f"benchmarks/recovery_{name}.py" for name in ("tasks", "forms", "methods"))
 FILE = CellFile("recovery", ("method", "task", "form", "seed"), code=(*SEARCH, *MINE))
-EVERY = "all-forms"
+ALL_FORMS = "all-forms"
 
 
 def run(key: Key) -> Cell:
@@ -53,7 +54,7 @@ def run_with(methods: Mapping[str, Callable[[Task, int], Outcome]], key: Key) ->
 
 def keys(options: argparse.Namespace) -> list[Key]:
     """List the cells that are asked for, in the order in which they are run."""
-    forms = list(FORMS) if EVERY in options.forms else options.forms
+    forms = list(FORMS) if ALL_FORMS in options.forms else options.forms
     return [
         (method, name, form, seed)
         for seed in range(options.seeds)
@@ -108,6 +109,8 @@ def report(cells: list[Cell]) -> None:
     ours = [cell for cell in cells if cell["method"] == "learn"]
     document["random labels"] = confident_in_noise(ours)
     print("\nrandom labels:", document["random labels"])
+    document["equal if all are offered"] = equal_in_all(ours)
+    print("answers that are the same if all are offered:", document["equal if all are offered"])
     document["scores"] = table = scores(cells)
     print(f"\n{'score':24}" + "".join(f"{method:>12}" for method in methods))
     for task, row in table.items():
@@ -124,7 +127,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seeds", type=int, default=5)
     options.add_argument("--methods", nargs="+", choices=METHODS, default=["learn"])
-    options.add_argument("--forms", nargs="+", choices=[*FORMS, EVERY], default=[CLEAN])
+    options.add_argument("--forms", nargs="+", choices=[*FORMS, ALL_FORMS], default=[CLEAN])
     options.add_argument("--tasks", nargs="+", choices=[t.name for t in (*TASKS, *NOISE_TASKS)])
     options.add_argument("--processes", type=int, default=os.cpu_count())
     options.add_argument("--scores", action="store_true", help="train the net of learn, too")

@@ -125,6 +125,20 @@ def confident_in_noise(cells: Sequence[Cell]) -> dict[str, str]:
     }
 
 
+def equal_in_all(cells: Sequence[Cell]) -> str:
+    """Count answers of the form "all" that equal those of the clean task, where both were run.
+
+    They must: an answer does not depend on which other transforms are offered.
+    """
+    clean = {(c["task"], c["seed"]): c["rows"] for c in cells if c["form"] == CLEAN}
+    equal = []
+    for cell in cells:
+        if cell["form"] == "all" and (cell["task"], cell["seed"]) in clean:
+            found = {row["transform"]: row for row in cell["rows"]}
+            equal += [row == found[row["transform"]] for row in clean[cell["task"], cell["seed"]]]
+    return f"{sum(equal)} of {len(equal)}"
+
+
 def print_table(table: dict[str, dict[str, Any]]) -> None:
     """Print one line per form."""
 

@@ -8,7 +8,14 @@ import torch
 from recovery_cells import CellFile, refuse_mixed, run_one
 from recovery_forms import FORMS, NOISE, RANDOM, names_of, task_in
 from recovery_real import DATA, Expected, expectations, overlapping
-from recovery_report import confident_in_noise, judge, judge_all, summarize, table_of_forms
+from recovery_report import (
+    confident_in_noise,
+    equal_in_all,
+    judge,
+    judge_all,
+    summarize,
+    table_of_forms,
+)
 from recovery_tasks import TASKS, UNCLEAR, imbalanced_rows, with_wrong_labels
 from torch import Generator
 
@@ -37,6 +44,18 @@ def test_all_transforms_are_offered_and_those_of_the_task_keep_limits_and_truths
         assert known == dict(zip(clean.transforms, clean.truths, strict=True))
         assert len(truths) >= len(known) + 5
         assert len({each.name for each in truths}) == len(truths)
+
+
+def test_answers_about_all_transforms_are_compared_with_those_of_the_clean_task():
+    def cell(form, *rows):
+        return {"task": "t", "seed": 0, "form": form, "rows": list(rows)}
+
+    clean = cell("clean", answer("bounded", 3.0), answer("unclear", transform="scale"))
+    same = cell("all", *clean["rows"], answer("bounded", transform="hue"))
+    other = cell("all", clean["rows"][0], answer("bounded", transform="scale"))
+    assert equal_in_all([clean, same]) == "2 of 2"
+    assert equal_in_all([clean, other]) == "1 of 2"
+    assert equal_in_all([clean, cell("200", *clean["rows"])]) == "0 of 0"
 
 
 def test_random_labels_have_no_truth_but_unclear():
