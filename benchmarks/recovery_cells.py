@@ -27,8 +27,9 @@ CODE = ("augnet", "benchmarks")
 SEARCH = (
     "augnet/learn", "augnet/transforms", "augnet/trunks", "augnet/training",
     *(f":!augnet/learn/{name}.py" for name in ("final", "net", "selective", "result", "progress")),
+    *(f":!augnet/learn/{name}.py" for name in ("measure_parts", "parted", "parts", "held")),
 )  # fmt: skip
-"""What decides the answers of `learn`: all of it but the net, and how results are shown."""
+"""What decides the answers of `learn`: all but the net, ranges of classes, and what is shown."""
 Cell = dict[str, Any]
 Key = tuple[Any, ...]
 

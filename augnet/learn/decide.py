@@ -188,10 +188,11 @@ def decide_border(
 ) -> Invariance:
     """Decide if a branch would go beyond a border, where it can only be right by traces.
 
-    The range ends between what the reference ignores and what makes a class another.
+    At the border, samples of one class reach those of another that stay where they are. A signed
+    transform moves both towards each other, so that they meet halfway.
     """
     transform = measured.transform
-    middle = (max(kept, border / 4) * border) ** 0.5
+    middle = max(kept, border / 2)
     strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
     cost = measured.mean(measured.added(middle, measured.repeats(config)))
     if kept < config.min_range * border:

@@ -7,7 +7,15 @@ import torch
 from learn_tasks import Rule, Shift, Value, generator, measured
 
 from augnet.learn import LearnConfig
-from augnet.learn.decide import MOVES, TOO_FEW, WIDE, decide_bernoulli, decide_range, isotonic
+from augnet.learn.decide import (
+    MOVES,
+    TOO_FEW,
+    WIDE,
+    decide_bernoulli,
+    decide_border,
+    decide_range,
+    isotonic,
+)
 from augnet.learn.decide import measure_crossing as crossing_of
 from augnet.learn.result import Invariance
 from augnet.transforms import AmplitudeScale, SignFlip
@@ -175,6 +183,20 @@ def test_a_border_ends_the_interval():
     )
     assert free.interval[1] > 0.43
     assert row.interval == (free.interval[0], pytest.approx(0.46 * 0.9))
+
+
+@pytest.mark.parametrize(
+    ("kept", "border", "status", "fraction"),
+    [(0.1, 0.5, "bounded", 0.25), (0.3, 0.5, "bounded", 0.3), (0.05, 0.5, "not_invariant", 0.0)],
+)
+def test_classes_that_move_towards_each_other_meet_halfway_to_a_border(
+    kept, border, status, fraction
+):
+    row = decide_border(shifted(), kept, border, CONFIG)
+    limit = row.transform.limit
+    assert (row.status, row.strength) == (status, pytest.approx(fraction * limit))
+    low = 0.0 if status == "not_invariant" else kept
+    assert row.interval == (pytest.approx(low * limit), pytest.approx(border * limit))
 
 
 def test_too_few_samples_are_unclear():
