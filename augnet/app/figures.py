@@ -1,6 +1,7 @@
 """Draw samples at the edges of each range, the confusion of classes, and learning curves."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import NamedTuple
 
 import torch
@@ -24,7 +25,9 @@ DRAWS = 8
 """Draws of params; the one that changes most samples is shown."""
 MAX_POINTS = 400
 """Points of a trace."""
-UNCHANGED, EDGE, BEYOND = "unchanged", "edge", "beyond"
+UNCHANGED, TRANSFORMED, EDGE, BEYOND = "unchanged", "transformed", "edge", "beyond"
+LETTERS = 12
+"""In a line of the title of a column."""
 BEYOND_FACTOR = 2.5
 """Views beyond a range are this many times as strong as those at its edge, within the limit."""
 PHASES = {"reference": "no transforms", "compared": "nets to compare", "net": "the net"}
@@ -80,7 +83,7 @@ def steps_of(row: Invariance) -> list[Step]:
     """
     transform, edge = row.transform, row.magnitude
     if isinstance(transform, Bernoulli):
-        return [Step(0.0, UNCHANGED), Step(1.0, transform.name)]
+        return [Step(0.0, UNCHANGED), Step(1.0, TRANSFORMED)]
     if not row.kept:
         steps = [(0.5, ""), (1.0, "")]
     elif edge < 1:
@@ -109,7 +112,7 @@ def draw_images(
         axis.set_axis_off()
     for column, (title, view) in enumerate(zip(titles, views, strict=True)):
         place = places[column]
-        text = title.replace(" of ", "\nof ", 1) + (f"\n{place}" if place else "")
+        text = fill(title, LETTERS) + (f"\n{place}" if place else "")
         axes[0, column].set_title(text, fontsize=9, color=INK if place else SOFT)
         for axis, image in zip(axes[:, column], view, strict=True):
             draw_image(axis, image, place)
