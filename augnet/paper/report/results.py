@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, median
 
-from augnet.paper.config import ConfigError, names, read
+from augnet.paper.config import ConfigError, Experiment, names, read
 from augnet.paper.report import searches
 from augnet.paper.report.kept_figures import pictures_of, pictures_of_searches
 from augnet.paper.report.records import Record
@@ -79,7 +79,10 @@ def page(
     if more := "\n".join(each.markdown for each in pictures[1:]):
         details["More figures"] = more
     tables = [(runs_table(kept), _reading(kept))] if kept else []
-    tables += [(study.table, SEARCHES_READING) for study in searched]
+    tables += [
+        (study.table, SEARCHES_READING + _explained(experiment, [study.protocol]))
+        for study in searched
+    ]
     return ResultPage(
         name,
         experiment.title,
@@ -101,9 +104,14 @@ def _reading(kept: Sequence[Study]) -> str:
     """Say how to read the table of runs, and what its settings are."""
     experiment = kept[0].experiment
     strength = [STRENGTH_READING] if experiment.expect.transform else []
-    explained = experiment.explained(study.protocol for study in kept).items()
-    settings = [f"\n- *{name}*: {text}" for name, text in explained]
-    return "\n".join((" ".join((RUNS_READING, *strength)), *settings))
+    protocols = _explained(experiment, [study.protocol for study in kept])
+    return " ".join((RUNS_READING, *strength)) + protocols
+
+
+def _explained(experiment: Experiment, protocols: Sequence[str]) -> str:
+    """Say what the settings of protocols are."""
+    found = experiment.explained(protocols).items()
+    return "".join(f"\n\n- *{name}*: {text}" for name, text in found)
 
 
 def _provenance(kept: Sequence[Study], searched: Sequence[searches.SearchStudy]) -> str:
