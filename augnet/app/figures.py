@@ -32,6 +32,8 @@ BEYOND_FACTOR = 2.5
 """Views beyond a range are this many times as strong as those at its edge, within the limit."""
 PHASES = {"reference": "no transforms", "compared": "nets to compare", "net": "the net"}
 """What is trained in a phase; others are shown by their names."""
+STYLES = ("-", "--", "-.", ":")
+"""Of lines, for readers who see no color."""
 MEASURED = "transforms"
 """The phase whose rows are the answers for transforms, and no epochs."""
 
@@ -192,7 +194,8 @@ def curves(history: Sequence[Row]) -> Figure:
     for number, phase in enumerate(phases):
         points = [(row["epoch"], row["loss"]) for row in history if row["phase"] == phase]
         label = f"loss, {PHASES.get(phase, phase)}"
-        axis.plot(*zip(*points, strict=True), lw=1.6, color=color(number), label=label)
+        style = STYLES[number % len(STYLES)]
+        axis.plot(*zip(*points, strict=True), style, lw=1.6, color=color(number), label=label)
     axis.set(ylabel="loss", xlabel="epoch")
     tidy(axis)
     legend(figure, axis)
