@@ -20,15 +20,15 @@ def made_at(kept: Kept) -> str:
     return f"Commit {commits}; machine: {kept.get('machine', 'not in the file')}."
 
 
-def share(hits: int, of: int) -> str:
-    """Write a count with the 90 % interval of its rate (Wilson)."""
+def share(hits: int, of: int, what: str = "") -> str:
+    """Write a count, of what, with the 90 % interval of its rate (Wilson)."""
     if not of:
         return "-"
     z = 1.645
     rate, square = hits / of, z * z / of
     half = z * math.sqrt(rate * (1 - rate) / of + square / (4 * of))
     low, high = ((rate + square / 2 + side * half) / (1 + square) for side in (-1, 1))
-    return f"{hits} of {of} ({100 * low:.0f} to {100 * high:.0f} %)"
+    return f"{hits} of {of}{what} ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def count(line: Kept, key: str, of: str) -> str:

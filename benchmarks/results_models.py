@@ -142,7 +142,7 @@ def audit(folder: Path) -> ResultPage:
     right = sum(run["right"] for run in runs)
     calm = sum(run["control"] == "matches" for run in runs)
     shows = [
-        f"The planted weakness is found in {share(right, len(runs))} models, {seeds_of(runs)}.",
+        f"The planted weakness is found in {share(right, len(runs), ' models')}, {seeds_of(runs)}.",
         f"A transform that is no weakness matches in {share(calm, len(runs))}. The tasks are easy: "
         "real models have weaknesses that are less clear.",
     ]

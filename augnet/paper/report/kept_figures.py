@@ -17,7 +17,7 @@ def pictures_of(study: Study, settings: str, folder: Path) -> list[Picture]:
     # Of a study with a sweep, the runs without it are the main ones.
     names = sorted(study.figures, key=lambda name: name.startswith("sweep"))
     found = [
-        Picture(f"{title}: {_lower(settings)}", _seen(folder, file), caption)
+        Picture(f"{title}: {lowered(settings)}", _seen(folder, file), caption)
         for name, (title, caption) in ((name, study.figures[name]) for name in names)
         if (folder / (file := f"{study.label}-{name}.png")).exists()
     ]
@@ -26,12 +26,13 @@ def pictures_of(study: Study, settings: str, folder: Path) -> list[Picture]:
         caption = (
             "Lines are medians over seeds, dots are single seeds. Bars are the middle 75 % of "
         )
-        title = f"Invariance and accuracy by the size of the trunk: {_lower(settings)}"
+        title = f"Invariance and accuracy by the size of the trunk: {lowered(settings)}"
         found.insert(0, Picture(title, _seen(folder, drawn), f"{caption}the test set."))
     return found
 
 
-def _lower(text: str) -> str:
+def lowered(text: str) -> str:
+    """Return a name as it stands within a sentence."""
     return text[0].lower() + text[1:]
 
 

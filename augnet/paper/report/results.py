@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 from augnet.paper.config import ConfigError, Experiment, names, read
 from augnet.paper.report import searches
-from augnet.paper.report.kept_figures import pictures_of, pictures_of_searches
+from augnet.paper.report.kept_figures import lowered, pictures_of, pictures_of_searches
 from augnet.paper.report.records import Record
 from augnet.paper.report.result_page import ResultPage
 from augnet.paper.report.search_scores import NO_AUGMENTATION
@@ -17,6 +17,8 @@ from augnet.paper.report.wording import median_and_range, unit_of
 
 OURS, PAPER = "ours", "paper"
 FIRST = (OURS, PAPER)  # then others by name
+NAMED = {OURS: "The edge rule", PAPER: "The paper's settings"}
+EDGE_RULE = "our own objective ([what it is](../objective.md#ours-the-edge-rule))."
 STUDIES = {
     "capacity": "objectives",
     "cifar10": "cifar10",
@@ -72,7 +74,7 @@ def page(
     for study in kept:
         for title, table in study.tables.items():
             reading = f"\n{CLAIMS_READING}\n" if title == CLAIMS_TITLE else ""
-            details[f"{title}: {settings(study)}"] = f"{table.markdown}{reading}"
+            details[f"{title}: {lowered(settings(study))}"] = f"{table.markdown}{reading}"
     if comparison := compare_protocols(kept).get(name):
         table = comparison.table
         details["Comparison of settings by means"] = f"{table.markdown}\n{MEANS_NOTE}\n"
@@ -110,8 +112,11 @@ def _reading(kept: Sequence[Study]) -> str:
 
 def _explained(experiment: Experiment, protocols: Sequence[str]) -> str:
     """Say what the settings of protocols are."""
-    found = experiment.explained(protocols).items()
-    return "".join(f"\n\n- *{name}*: {text}" for name, text in found)
+    found = experiment.explained(protocols)
+    if OURS in protocols:
+        found = {OURS: EDGE_RULE, **found}
+    named = {name: lowered(NAMED.get(name, name)) for name in found}
+    return "".join(f"\n\n- *{named[name]}*: {text}" for name, text in found.items())
 
 
 def _provenance(kept: Sequence[Study], searched: Sequence[searches.SearchStudy]) -> str:
@@ -128,8 +133,7 @@ def _provenance(kept: Sequence[Study], searched: Sequence[searches.SearchStudy])
 
 def settings(study: Study) -> str:
     """Name the settings of a study."""
-    named = {OURS: "The edge rule", PAPER: "The paper's settings"}
-    return named.get(study.protocol, f"Protocol {study.protocol}")
+    return NAMED.get(study.protocol, f"Protocol {study.protocol}")
 
 
 def brief(kept: Sequence[Study], searched: Sequence[searches.SearchStudy]) -> str:
