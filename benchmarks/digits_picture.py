@@ -6,8 +6,10 @@ python benchmarks/digits_picture.py    # writes docs/_static/digits.png and resu
 
 import argparse
 import json
+import os
 from pathlib import Path
 
+import torch
 from matplotlib.figure import Figure
 from recovery_cells import code_commit
 
@@ -55,9 +57,10 @@ def draw(folder: Path, name: str) -> Figure:
 
 
 def keep(folder: Path) -> None:
-    """Keep the numbers of the picture and of the page, with the command and the commit."""
+    """Keep the numbers of the page, with the command, the commit and the machine."""
     found = json.loads((folder / "invariances.json").read_text(encoding="utf-8"))
-    kept = {"command": "make demo", "commit": code_commit(), **found}
+    machine = f"{os.cpu_count()} cores, torch {torch.__version__}"
+    kept = {"command": "make demo", "commit": code_commit(), "machine": machine, **found}
     text = json.dumps(kept, indent=1, ensure_ascii=False)
     (ROOT / "results" / "digits.json").write_text(f"{text}\n", encoding="utf-8")
 

@@ -17,9 +17,10 @@ from augnet.transforms import COLOR_IMAGES, TRANSFORMS, Transform
 TRANSFORMS_PAGE = """\
 # Transforms
 
-All transforms, made from the code by `python docs/reference.py`. The
-[gallery](gallery/07_transforms.rst) shows each of them at three strengths.
-[Your own](your-own-transform.md) is one class.
+All transforms, made from the code by `python docs/reference.py`. The pictures show a sample before,
+and at a third, two thirds and all of the default limit, in the positive direction; gray is the
+signal before. The [gallery](gallery/07_transforms.rst) has larger ones.
+[Your own transform](your-own-transform.md) is one class.
 
 - *limit* is the default limit. `learn` searches up to the limit. Set another one in Python with
   `{"name": "rotate", "limit": 180}`.
@@ -59,7 +60,7 @@ def transforms_page() -> str:
     parts = [TRANSFORMS_PAGE]
     for kind, note in DOMAINS.items():
         rows = [_transform(cls) for cls in own if _kind(cls) == kind]
-        header = ("name", "class", "what it does", "limit", "needs")
+        header = ("name, class", "what it does", "limit", "needs", "before, and at three strengths")
         parts.append(f"## For {kind}\n\n{note}\n\n{table(header, rows)}")
     return "\n".join(parts)
 
@@ -76,7 +77,8 @@ def _transform(cls: type[Transform]) -> tuple[str, ...]:
     if cls.domain == COLOR_IMAGES:
         needs.append("3 channels")
     first = (cls.__doc__ or "").splitlines()[0]
-    return f"`{cls.name}`", f"`{cls.__name__}`", first, _limit(cls), ", ".join(needs)
+    picture = f"![{cls.name}](_static/transforms/{cls.name}.png)"
+    return f"`{cls.name}`<br>`{cls.__name__}`", first, _limit(cls), ", ".join(needs), picture
 
 
 def _limit(cls: type[Transform]) -> str:

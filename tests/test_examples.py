@@ -55,6 +55,7 @@ PAGES = {
 }
 
 
+@pytest.mark.timeout(3600)  # some learn for a minute on an idle machine, and longer on a busy one
 @pytest.mark.parametrize("block", PAGES)
 def test_the_pages_are_true(block, tmp_path):
     if "pytorch_lightning" in PAGES[block]:

@@ -14,13 +14,14 @@ import pytest
 from typer.main import get_command
 
 from augnet.__main__ import app
+from augnet.transforms import TRANSFORMS, build_transforms
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 REFERENCE = runpy.run_path(str(DOCS / "reference.py"))["PAGES"]
-GENERATED = {"performance.md", "results.md", *REFERENCE}
+GENERATED = {"performance.md", "results.md", *REFERENCE}  # and docs/results/
 MAX_LINES = 200
 PUBLIC = [
     "",
@@ -40,7 +41,11 @@ def text(page: Path) -> str:
 
 
 def test_every_page_is_in_the_index():
-    for index in (DOCS / "index.md", DOCS / "studies" / "index.md"):
+    for index, folder in (
+        (DOCS / "index.md", DOCS),
+        (DOCS / "results.md", DOCS / "results"),
+        (DOCS / "studies" / "index.md", DOCS / "studies"),
+    ):
         entries = [
             line
             for tree in re.findall(r"```\{toctree\}\n(.*?)```", text(index), re.DOTALL)
@@ -48,8 +53,9 @@ def test_every_page_is_in_the_index():
             if line and not line.startswith(":")
         ]
         for page in PAGES:
-            if page.parent == index.parent and page.stem != "index":
-                assert any(fnmatch.fnmatch(page.stem, entry) for entry in entries), page.name
+            if page.parent == folder and page.stem != "index":
+                name = page.relative_to(index.parent).with_suffix("").as_posix()
+                assert any(fnmatch.fnmatch(name, entry) for entry in entries), page.name
         for entry in entries:
             if not entry.startswith("gallery/"):
                 assert list(index.parent.glob(f"{entry}.md")), entry
@@ -73,9 +79,24 @@ def test_pages_that_are_made_from_the_code_are_up_to_date(name):
     assert text(DOCS / name) == REFERENCE[name](), "python docs/reference.py"
 
 
+def test_each_transform_has_a_picture_at_three_strengths():
+    drawing = runpy.run_path(str(DOCS / "transform_pictures.py"))
+    rotate, flip, shift = build_transforms(
+        ["rotate", "horizontal_flip", "frequency_shift"], sfreq=drawing["SFREQ"]
+    )
+    views = drawing["views"](rotate)
+    assert len(views) == 4
+    assert all((view != views[0]).any() for view in views[1:])
+    assert len(drawing["views"](flip)) == 2
+    assert drawing["picture"](shift).size[0] == 400
+    pictures = {file.stem for file in (DOCS / "_static" / "transforms").glob("*.png")}
+    built_in = {n for n, cls in TRANSFORMS.items() if cls.__module__.startswith("augnet.")}
+    assert pictures == built_in, "python docs/transform_pictures.py"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_short(page):
-    if page.name not in GENERATED:
+    if page.name not in GENERATED and page.parent != DOCS / "results":
         assert len(text(page).splitlines()) <= MAX_LINES
 
 
@@ -97,6 +118,15 @@ def test_commands_on_pages_can_be_called(page):
             if hasattr(context.command, "list_commands"):
                 given = [*context._protected_args, *context.args]
                 _, command, arguments = context.command.resolve_command(context, given)
+
+
+def test_each_result_of_the_readme_links_to_its_command_and_commit():
+    table = text(ROOT / "README.md").partition("\n## Results\n")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 5
+    for row in rows:
+        (page,) = re.findall(r"\]\(docs/(results/[\w-]+\.md)\)", row)
+        assert "## How it was made" in text(DOCS / page)
 
 
 @pytest.mark.parametrize("module", PUBLIC)

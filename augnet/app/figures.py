@@ -1,6 +1,7 @@
 """Draw samples at the edges of each range, the confusion of classes, and learning curves."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import NamedTuple
 
 import torch
@@ -24,11 +25,15 @@ DRAWS = 8
 """Draws of params; the one that changes most samples is shown."""
 MAX_POINTS = 400
 """Points of a trace."""
-UNCHANGED, EDGE, BEYOND = "unchanged", "edge", "beyond"
+UNCHANGED, TRANSFORMED, EDGE, BEYOND = "unchanged", "transformed", "edge", "beyond"
+LETTERS = 12
+"""In a line of the title of a column."""
 BEYOND_FACTOR = 2.5
 """Views beyond a range are this many times as strong as those at its edge, within the limit."""
 PHASES = {"reference": "no transforms", "compared": "nets to compare", "net": "the net"}
 """What is trained in a phase; others are shown by their names."""
+STYLES = ("-", "--", "-.", ":")
+"""Of lines, for readers who see no color."""
 MEASURED = "transforms"
 """The phase whose rows are the answers for transforms, and no epochs."""
 
@@ -80,7 +85,7 @@ def steps_of(row: Invariance) -> list[Step]:
     """
     transform, edge = row.transform, row.magnitude
     if isinstance(transform, Bernoulli):
-        return [Step(0.0, UNCHANGED), Step(1.0, transform.name)]
+        return [Step(0.0, UNCHANGED), Step(1.0, TRANSFORMED)]
     if not row.kept:
         steps = [(0.5, ""), (1.0, "")]
     elif edge < 1:
@@ -109,7 +114,7 @@ def draw_images(
         axis.set_axis_off()
     for column, (title, view) in enumerate(zip(titles, views, strict=True)):
         place = places[column]
-        text = title.replace(" of ", "\nof ", 1) + (f"\n{place}" if place else "")
+        text = fill(title, LETTERS) + (f"\n{place}" if place else "")
         axes[0, column].set_title(text, fontsize=9, color=INK if place else SOFT)
         for axis, image in zip(axes[:, column], view, strict=True):
             draw_image(axis, image, place)
@@ -189,7 +194,8 @@ def curves(history: Sequence[Row]) -> Figure:
     for number, phase in enumerate(phases):
         points = [(row["epoch"], row["loss"]) for row in history if row["phase"] == phase]
         label = f"loss, {PHASES.get(phase, phase)}"
-        axis.plot(*zip(*points, strict=True), lw=1.6, color=color(number), label=label)
+        style = STYLES[number % len(STYLES)]
+        axis.plot(*zip(*points, strict=True), style, lw=1.6, color=color(number), label=label)
     axis.set(ylabel="loss", xlabel="epoch")
     tidy(axis)
     legend(figure, axis)

@@ -20,7 +20,7 @@ class Cell(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Names of transforms, and rows of cells by the name of a class."""
+    """Names of transforms with their units, and rows of cells by the name of a class."""
 
     transforms: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
@@ -39,7 +39,7 @@ def matrix(
     ]
     classes = dict.fromkeys(name for _, known, found in parts for name in (*known, *found))
     return Matrix(
-        tuple(name for name, _, _ in shown),
+        tuple(_title(name, labels) for name, labels, _ in shown),
         tuple(
             (
                 name,
@@ -50,11 +50,18 @@ def matrix(
     )
 
 
+def _title(name: str, labels: Invariance) -> str:
+    """Return the name of a transform, and its unit if cells have none."""
+    plain = isinstance(labels.transform, Bernoulli) or labels.unit == "degrees"
+    return name if plain else f"{name}, {labels.unit}"
+
+
 def _cell(row: Invariance, labels: PartRange | None, found: AuditedPart | None) -> Cell:
     text, more = "–", []
     if labels is not None:
         text = _range(row, labels)
-        more.append(f"{labels.interval[0]:.3g} to {labels.interval[1]:.3g}")
+        if not isinstance(row.transform, Bernoulli):
+            more.append(f"{labels.interval[0]:.3g} to {labels.interval[1]:.3g}")
         more.append(f"{labels.samples} samples")
     if found is None:
         return Cell(text, "unclear" if labels is None else labels.status, ", ".join(more))
@@ -67,10 +74,10 @@ def _cell(row: Invariance, labels: PartRange | None, found: AuditedPart | None) 
 
 def _range(row: Invariance, part: PartRange) -> str:
     if part.status == "unclear":
-        return "unclear"
+        return "? unclear"
     if not part.kept:
-        return "no"
+        return "✗ no"
     if isinstance(row.transform, Bernoulli):
-        return "yes"
+        return "✓ yes"
     unit = "°" if row.unit == "degrees" else ""
     return f"{'≥ ' if part.status == 'reached_limit' else ''}{part.strength:.3g}{unit}"

@@ -126,7 +126,7 @@ def _in_model(model: Model, row: Invariance) -> str:
                 described = transform.describe(magnitude)
                 without *= 1 - weight
                 drawn = len(layer.transforms) > 1
-    return f"{described}, in {1 - without:.0%} of copies" if drawn else described
+    return f"{described}, in {100 * (1 - without):.0f} % of copies" if drawn else described
 
 
 def _transforms(model: Model, rows: Sequence[Invariance], split: Split) -> list[Shown]:

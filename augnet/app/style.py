@@ -13,8 +13,8 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
            "#8c564b", "#7f7f7f", "#6a3d9a", "#b15928", "#1b9e77", "#444444")  # fmt: skip
 
 
-LETTERS = 84  # in a row of a legend
-WIDTH = 5.6  # inches: half a page on a desktop, and legible on a phone
+LETTERS = 70  # in a row of a legend
+WIDTH = 4.7  # inches: half a page on a desktop; on a phone, letters are 9 pixels or more
 
 
 def canvas(height: float) -> Figure:

@@ -1,5 +1,6 @@
 """Write invariances as plain text, with units."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,6 +14,12 @@ NO_REASON = "the data, the network or the budget cannot tell"
 def with_unit(row: Invariance, value: float) -> str:
     """Write a strength: `27°`, `0.12 of the width`."""
     return f"{value:.3g}{'°' if row.unit == 'degrees' else f' {row.unit}'}"
+
+
+def does(row: Invariance) -> str:
+    """Write what a transform does, with the limit of the search as a number."""
+    first, *_ = (type(row.transform).__doc__ or row.transform.name).splitlines()
+    return re.sub(r"`?\blimit\b`?", f"{row.transform.limit:.3g}", first)
 
 
 def status(row: Invariance) -> str:
@@ -128,7 +135,7 @@ def measured(header: Header) -> str:
 
 
 def gain(header: Header) -> str:
-    """Write what transforms brought to the net on held-out samples; "" if nothing was compared."""
+    """Write what transforms gain on held-out samples; "" if nothing was compared."""
     found = header.measurement.gain
     if found is None:
         return ""
@@ -140,11 +147,12 @@ def gain(header: Header) -> str:
         )
     change, averaging = (difference(header, each) for each in (found.difference, found.averaging))
     low, high = (difference(header, each) for each in found.interval)
+    low = low.removesuffix(" points")
     times = "one transform" if found.draws == 1 else f"{found.draws} transforms"
     return (
         f"Training with {times} per sample: {score(header, found.score)} on held-out samples; "
-        f"without augmentation, same steps: {plain}. Difference {change} ({low} to {high}), of "
-        f"which averaging over copies is {averaging}."
+        f"without augmentation, same steps: {plain}. The difference is {change} (90 % interval "
+        f"{low} to {high}). Averaging over copies is {averaging} of it."
     )
 
 

@@ -275,7 +275,7 @@ def test_the_matrix_shows_classes_and_transforms():
     assert [(name, cells[0].text, cells[0].style) for name, cells in shown.rows] == [
         ("0", "≥ 180°", "reached_limit"),
         ("6", "71°", "bounded"),
-        ("9", "unclear", "unclear"),
+        ("9", "? unclear", "unclear"),
     ]
     audited = AuditedPart("0", "fragile", parts[0], 40.0, (35.0, 45.0), 0.3, 50)
     cell = matrix([("rotate", labels, [audited])]).rows[0][1][0]

@@ -85,7 +85,7 @@ def test_digits_come_with_augnet(tmp_path, monkeypatch):
     done = augnet("learn", "digits", "--transforms", "horizontal_flip", *few)
     assert done.exit_code == 0, done.output
     page = (tmp_path / "learned" / "index.html").read_text()
-    assert "What digits is invariant to" in page
+    assert "Invariances of digits" in page
     for text in (done.stderr, page):
         assert "E. Alpaydin and C. Kaynak" in text
         assert "CC BY 4.0" in text

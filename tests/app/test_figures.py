@@ -46,7 +46,7 @@ def test_what_is_not_invariant_is_shown_up_to_its_limit():
     assert {step.place for step in steps} == {""}
     flip = figures.steps_of(Invariance(HorizontalFlip(), "not_invariant", 0.0, (0.0, 0.0)))
     assert [(step.fraction, step.title) for step in flip] == [
-        (0.0, "unchanged"), (1.0, "horizontal_flip"),
+        (0.0, "unchanged"), (1.0, "transformed"),
     ]  # fmt: skip
 
 
@@ -81,4 +81,7 @@ def test_titles_of_images_stand_beside_each_other():
         torch.rand(2, 1, 12, 12),
         InputSpec(kind="images", shape=(1, 12, 12)),
     )
-    assert [axis.get_title() for axis in figure.axes[:2]] == ["unchanged", "0.2\nof another sample"]
+    assert [axis.get_title() for axis in figure.axes[:2]] == [
+        "unchanged",
+        "0.2 of\nanother\nsample",
+    ]

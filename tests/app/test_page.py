@@ -126,6 +126,28 @@ def test_in_a_browser_the_banner_and_the_pictures_can_be_seen(view):
         assert height > 80
 
 
+def test_in_a_browser_letters_in_figures_are_large_enough_to_read(view):
+    script = """return [...document.querySelectorAll('figure svg')].map(e =>
+        9 * e.getBoundingClientRect().width / e.viewBox.baseVal.width)"""  # of letters of 9 points
+    sizes = view.execute_script(script)
+    assert len(sizes) > 5
+    assert min(sizes) > 9.0
+
+
+def test_what_a_transform_does_is_said_with_its_limit(html):
+    assert "Rotate images by an angle within ±90 degrees, counter-clockwise if positive." in html
+    assert "Mirror images left to right." in html
+
+
+def test_classes_have_signs_and_flips_no_interval(html):
+    matrix = html[html.index('class="matrix"') : html.index("Ranges of classes are experimental")]
+    flip, *_ = re.findall(r'<td data-label="horizontal_flip">(.*?)</td>', matrix)
+    assert "✓ yes" in flip
+    assert " to " not in flip
+    assert "? unclear" in matrix
+    assert "27°" in matrix
+
+
 def test_in_a_browser_each_status_has_a_sign_and_words(view):
     texts = view.execute_script(
         "return [...document.querySelectorAll('.status')].map(e => e.innerText)"

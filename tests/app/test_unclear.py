@@ -196,15 +196,15 @@ def test_no_augmentation_is_said_once(monkeypatch):
             GAIN,
             False,
             "Training with 2 transforms per sample: 95.0 % on held-out samples; without "
-            "augmentation, same steps: 93.0 %. Difference +2.0 points (−0.5 points to +4.5 "
-            "points), of which averaging over copies is +0.4 points.",
+            "augmentation, same steps: 93.0 %. The difference is +2.0 points (90 % interval −0.5 "
+            "to +4.5 points). Averaging over copies is +0.4 points of it.",
         ),
         (
             GAIN.model_copy(update={"draws": 1}),
             True,
             "Training with one transform per sample: 0.950 on held-out samples; without "
-            "augmentation, same steps: 0.930. Difference +0.020 (−0.005 to +0.045), of which "
-            "averaging over copies is +0.004.",
+            "augmentation, same steps: 0.930. The difference is +0.020 (90 % interval −0.005 to "
+            "+0.045). Averaging over copies is +0.004 of it.",
         ),
         (
             NONE,

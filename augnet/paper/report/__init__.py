@@ -4,8 +4,8 @@
       └────────────────────────────────────────────► figures ──┘
 
 A study is the runs of one experiment under one protocol. A record is what is kept of a run.
-Everything but the curves is made from records, so that `docs/results.md` is made from those in
-`results/` in the same way.
+Everything but the curves is made from records, so that the pages in `docs/results/` are made from
+those in `results/` in the same way.
 """
 
 import json

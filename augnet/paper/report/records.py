@@ -1,7 +1,7 @@
 """What is kept of a run for good: small enough for the repository, enough to judge every claim.
 
-The page of a report and `docs/results.md` are both made from records: the former from those of run
-directories, the latter from those in `results/`.
+The page of a report and those in `docs/results/` are made from records: the former from those of
+run directories, the latter from those in `results/`.
 """
 
 import inspect

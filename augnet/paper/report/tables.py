@@ -115,7 +115,7 @@ def protocols_table(
     columns = [
         (f"{protocol}: {name}", by_label(found), read)
         for protocol, found in unswept.items() if found
-        for name, read in _scores(protocol, found).items()
+        for name, read in scores(protocol, found).items()
     ]  # fmt: skip
     if sum(map(bool, unswept.values())) < 2:
         return None
@@ -128,9 +128,7 @@ def protocols_table(
     return Table(("variant", *(title for title, _, _ in columns)), rows)
 
 
-def _scores(
-    protocol: str, records: Sequence[Record]
-) -> dict[str, Callable[[Record], float | None]]:
+def scores(protocol: str, records: Sequence[Record]) -> dict[str, Callable[[Record], float | None]]:
     """Choose the scores of a protocol by name; the paper's protocol has its own score."""
     copies = max(record.max_copies for record in records)
     if not copies:

@@ -12,7 +12,7 @@ from augnet.paper.report.drawings import draw
 from augnet.paper.report.figures import copies, heat_map, interval, over_epochs
 from augnet.paper.report.quantities import time
 from augnet.paper.report.records import record, records
-from augnet.paper.report.results import results
+from augnet.paper.report.results import pages
 from augnet.paper.report.runs import Epoch, Run, with_stopped
 from augnet.paper.report.study import compare_protocols, load, studies
 from augnet.paper.report.tables import sweep_table, variants_table
@@ -182,10 +182,15 @@ def test_a_study_draws_them_all_and_is_kept(tmp_path):
     other = [run("augnet-paper", protocol="paper")]
     ((paper, _),) = studies(other)
     (tmp_path / "cifar10-paper.json").write_text(json.dumps(paper.summary()))
-    text = results(tmp_path)
-    assert "(protocol fair+small, not the paper's)" in text
-    shown = f"![Copies](../{tmp_path.name}/cifar10-fair+small-copies.png)\n\nWhat they cost.\n"
-    assert shown in text
-    assert "### Loss" not in text  # whose figure was not kept
-    assert text.index("comparison of protocols") < text.index("(protocol fair+small")
+    (page,) = pages(tmp_path)
+    text = page.markdown
+    assert page.picture.title == "Copies: protocol fair+small"
+    assert page.picture.file == f"../../{tmp_path.name}/cifar10-fair+small-copies.png"
+    assert "What they cost." in text
+    assert "![Loss" not in text  # whose figure was not kept
+    first, second = page.shows
+    assert first.startswith("The paper's settings, 1 seed: accuracy")
+    assert second.startswith("Protocol fair+small, ")
+    assert "- *fair*: " in text
+    assert "<summary>Comparison of settings by means</summary>" in text
     assert "augnet paper run cifar10 --variant none --variant augnet --protocol fair+small" in text

@@ -1,0 +1,62 @@
+"""docs/results.md and docs/results/ are made from results/, not written."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import results_pages
+import value
+from results_files import share
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def test_the_pages_are_those_of_the_results():
+    made = results_pages.pages()
+    kept = {f"results/{page.name}" for page in (DOCS / "results").glob("*.md")}
+    assert kept == set(made) - {"results.md"}, "python benchmarks/results_pages.py"
+    for name, text in made.items():
+        page = (DOCS / name).read_text(encoding="utf-8")
+        assert page == text, f"{name}: python benchmarks/results_pages.py"
+
+
+@pytest.mark.parametrize("name", sorted(set(results_pages.pages()) - {"results.md"}))
+def test_a_page_says_what_it_shows_and_how_it_was_made(name):
+    title, empty, *rest = results_pages.pages()[name].splitlines()
+    assert title.startswith("# ")
+    assert not empty
+    lines = rest[: rest.index("")]
+    assert 2 <= len(lines) <= 4
+    shown = "\n".join(rest).partition("<details>")[0]
+    made = shown.partition("## How it was made\n\n    ")[2]
+    assert made.startswith(("augnet ", "make ", "python benchmarks/"))
+    assert "ommit" in made
+
+
+def cell(data, method, seed, score):
+    return {"data": data, "method": method, "seed": seed, "score": score, "passes": 100,
+            "seconds": 1.0, "commit": "abc1234", "rows": []}  # fmt: skip
+
+
+def test_a_page_appears_when_its_file_exists(tmp_path):
+    shutil.copy(ROOT / "results" / "sinusoids.json", tmp_path)
+    assert set(results_pages.pages(tmp_path)) == {"results.md", "results/sinusoids.md"}
+    scores = {"none": (0.80, 0.82, 0.81), "learn": (0.90, 0.92, 0.91)}
+    cells = [cell("digits", method, seed, score) for method, found in scores.items()
+             for seed, score in enumerate(found)]  # fmt: skip
+    table = value.table(cells)
+    kept = {"summary": value.summary(table), "table": table, "cells": cells}
+    made = {"command": "python benchmarks/value.py", "commit": "abc1234", "machine": "two cores"}
+    (tmp_path / "value.json").write_text(json.dumps(made | kept))
+    pages = results_pages.pages(tmp_path)
+    assert "| digits | 91.0 | 81.0 (+10.0 ± 0.0) |" in pages["results/value.md"]
+    assert "`learn` is first on 1 of 1 data sets" in pages["results.md"]
+    assert "Commit abc1234; machine: two cores." in pages["results/value.md"]
+
+
+def test_counts_have_intervals():
+    assert share(0, 0) == "-"
+    assert share(10, 10) == "10 of 10 (79 to 100 %)"
+    assert share(5, 10) == "5 of 10 (27 to 73 %)"
