@@ -17,7 +17,7 @@ demo-paper: .venv/installed-cli  ## the paper's first experiment: the frequency 
 	@echo "Look at: the paper's claims beside what this run says, and the range that was learned (the truth is 0.5 Hz)."
 
 test: lint  ## lint, types and tests
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
