@@ -84,11 +84,12 @@ def _compared(header: Header) -> list[tuple[str, str, bool]]:
     found = []
     for draws, value in enumerate(gain.scores):
         name = f"{draws} transform{'' if draws == 1 else 's'} per sample"
-        taken = draws == gain.draws and not gain.pooled
+        taken = draws == gain.draws and (gain.flips == "drawn" or not draws)
         score = wording.score(header, value)
         found.append((name if draws else "plain training, no transform", score, taken))
-    if gain.pooled:
-        name = f"{gain.draws} per sample, flips among them"
+    if gain.draws and gain.flips != "drawn":
+        how = {"half": "a flip for half of them besides", "none": "no flips and the like"}
+        name = f"{gain.draws} per sample, {how[gain.flips]}"
         found.append((name, wording.score(header, gain.score), True))
     return found
 

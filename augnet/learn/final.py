@@ -12,11 +12,12 @@ from torch import Generator, Tensor, nn
 from augnet.layers import identity
 from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import CHUNK, Evaluator
-from augnet.learn.net import DrawnTraining, build_augment, split_flips
+from augnet.learn.net import DrawnTraining, Flips, build_augment, least_costly_flip
 from augnet.learn.reference import Reference
 from augnet.learn.result import Gain, Invariance
 from augnet.net import AugNet
 from augnet.training import Row
+from augnet.transforms import Bernoulli
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,18 @@ class Plan(NamedTuple):
     """How a net is augmented."""
 
     draws: int
-    """Transforms that are drawn per sample, beside flips."""
-    pooled: bool = False
-    """Whether flips are drawn like the others, instead of for half of all samples."""
+    """Transforms that are drawn per sample."""
+    flips: Flips = "drawn"
+    """How transforms that are applied as a whole are used."""
 
 
 class FinalNet:
     """Train nets that draw 0, 1, 2 or 3 transforms per sample, then the best one on all samples.
 
-    All start from the same weights, and those that are compared take the same steps. Three are
-    tried if two are better than one; then the best number with flips drawn like the others. A net
-    that draws none is plain training: it is taken if all others are worse.
+    Those that are compared go on from the reference, and take the same steps: from scratch, few
+    steps would favor plain training. Three draws are tried if two are better than one; then the
+    best number with one flip for half of all samples, and without transforms that are applied as a
+    whole. A net that draws none is plain training: it is taken if all others are worse.
     """
 
     def __init__(
@@ -58,13 +60,14 @@ class FinalNet:
         steps: int,
     ) -> None:
         self.data, self.evaluator = reference.data, reference.evaluator
-        self.held_out = reference.held_out
+        self.reference, self.held_out = reference, reference.held_out
         self.kept = [row for row in rows if row.kept]
         self.trunk, self.generator, self.config, self.planned = trunk, generator, config, steps
         self.compared: dict[Plan, Compared] = {}
         self.choice = None if self.kept else Plan(0)
-        self.flips, self.others = split_flips(self.data, self.kept)
-        self.max_draws = config.max_draws if self.others else 1
+        self.uses = self._uses_of_flips()
+        whole = all(isinstance(row.transform, Bernoulli) for row in self.kept)
+        self.max_draws = 1 if whole else config.max_draws
         self.steps_before = 0
         self.plan = self.choice or Plan(0)
         """The net that is being trained."""
@@ -97,10 +100,20 @@ class FinalNet:
             interval=(difference - half, difference + half) if self.choice.draws else (0.0, 0.0),
             averaging=mean(best.plain - best.losses),
             scores=tuple(
-                1 - mean(e.losses) for plan, e in self.compared.items() if not plan.pooled
+                1 - mean(e.losses) for plan, e in self.compared.items() if plan.flips == "drawn"
             ),
-            pooled=self.choice.pooled,
+            flips=self.choice.flips,
         )
+
+    def _uses_of_flips(self) -> list[Flips]:
+        """Return how transforms that are applied as a whole can be used, beside being drawn."""
+        whole = [isinstance(row.transform, Bernoulli) for row in self.kept]
+        uses: list[Flips] = []
+        if len(whole) > 1 and least_costly_flip(self.data, self.kept):
+            uses.append("half")
+        if any(whole) and not all(whole):
+            uses.append("none")
+        return uses
 
     def fit(self, first_epoch: int, seconds: float | None = None) -> Iterator[Row]:
         """Train from the current state; yield one row per epoch, counted from `first_epoch`."""
@@ -128,11 +141,7 @@ class FinalNet:
     @property
     def _most(self) -> int:
         """How many nets are compared, at most."""
-        return self.max_draws + 1 + self._can_pool
-
-    @property
-    def _can_pool(self) -> bool:
-        return bool(self.flips and self.others)
+        return self.max_draws + 1 + len(self.uses)
 
     def _done(self, last: bool) -> float:
         """Return the part of all work of `learn` that is done."""
@@ -149,7 +158,10 @@ class FinalNet:
         final = self.choice is not None
         augment = build_augment(self.data, self.kept, *self.plan)
         copies = 1 if augment is identity else self.config.copies
-        net = AugNet(augment, copy.deepcopy(self.trunk), self.data.aggregate, copies=copies)
+        trunk = copy.deepcopy(self.trunk)
+        if not final:
+            trunk.load_state_dict(self.reference.best.state_dict())
+        net = AugNet(augment, trunk, self.data.aggregate, copies=copies)
         steps = (
             self.planned if final else max(1, round(self.config.compared_fraction * self.planned))
         )
@@ -169,12 +181,13 @@ class FinalNet:
 
     def _next(self) -> Plan | None:
         """Return the net to compare next, if any."""
-        count = len(self.compared)
-        best = self._best()
-        if count <= self.max_draws and best.draws == max(0, count - 1) and not best.pooled:
+        best, tried = self._best(), [plan.flips for plan in self.compared]
+        count = tried.count("drawn")
+        drawn = count == len(tried)
+        if drawn and count <= self.max_draws and best.draws == max(0, count - 1):
             return Plan(count)
-        pooled = Plan(best.draws, pooled=True)
-        return pooled if self._can_pool and not self.plan.pooled else None
+        uses = (use for use in self.uses if use not in tried)
+        return next((Plan(best.draws, use) for use in uses), None)
 
     def _best(self) -> Plan:
         """Return the best net so far; plain training only if there is no other."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Generator, Tensor
@@ -15,6 +15,9 @@ from augnet.net import Augment, AugNet
 from augnet.training import Loop, Row, descend, one_cycle
 from augnet.transforms import Bernoulli, Transform
 from augnet.transforms.noise import permutation
+
+Flips: TypeAlias = Literal["drawn", "half", "none"]
+"""How transforms that are applied as a whole are used in a net."""
 
 
 class NetTraining(ABC):
@@ -119,27 +122,37 @@ class DrawnTraining(NetTraining):
 
 
 def build_augment(
-    data: LearnData, kept: Sequence[Invariance], draws: int, pooled: bool = False
+    data: LearnData, kept: Sequence[Invariance], draws: int, flips: Flips = "drawn"
 ) -> Augment:
     """Build an augmentation that draws some of the kept transforms per sample, at their ranges.
 
-    Each of `draws` layers draws one. A transform that undoes itself, such as a flip, has a layer of
-    its own: half of the samples are flipped, whatever else is drawn. If `pooled`, it is drawn like
-    the others.
+    Each of `draws` layers draws one. `flips` says how transforms that are applied as a whole are
+    used: drawn like the others; or the flip that costs least for half of all samples, whatever else
+    is drawn; or none of them.
     """
-    if not kept or not draws:
+    rows = list(kept)
+    if flips == "none":
+        rows = [row for row in kept if not isinstance(row.transform, Bernoulli)]
+    first = [least_costly_flip(data, kept)] if flips == "half" else []
+    rows = [row for row in rows if row not in first]
+    layers = [[row] for row in first if row is not None] + ([rows] * draws if rows else [])
+    if not layers or not draws:
         return identity
-    flips, others = ([], list(kept)) if pooled else split_flips(data, kept)
-    layers = [[row] for row in flips] + ([others] * draws if others else [])
     return AugmentationModule(*map(_drawn_layer, layers)).to(data.x.device, data.x.dtype)
 
 
-def split_flips(
-    data: LearnData, kept: Sequence[Invariance]
-) -> tuple[list[Invariance], list[Invariance]]:
-    """Return the transforms that undo themselves, and the others."""
+def least_costly_flip(data: LearnData, kept: Sequence[Invariance]) -> Invariance | None:
+    """Return the transform that undoes itself and adds the least error, if there is one.
+
+    The error is the mean of what it adds to transformed samples and to the others.
+    """
     flips = [row for row in kept if _undoes_itself(row.transform, data.x[:2])]
-    return flips, [row for row in kept if row not in flips]
+    return min(flips, key=_mean_cost, default=None)
+
+
+def _mean_cost(row: Invariance) -> float:
+    costs = [cost for _, cost in row.response] or [row.cost or 0.0]
+    return sum(costs) / len(costs)
 
 
 def _drawn_layer(rows: Sequence[Invariance]) -> AugmentationLayer:

@@ -128,8 +128,9 @@ class Gain:
     """By how much the score is above that of one view without augmentation."""
     scores: tuple[float, ...]
     """The scores with 0, 1, 2, ... draws."""
-    pooled: bool = False
-    """Whether flips are drawn like other transforms, instead of for half of all samples."""
+    flips: Literal["drawn", "half", "none"] = "drawn"
+    """Whether flips are drawn like other transforms, one is used for half of all samples besides,
+    or transforms that are applied as a whole are left out."""
 
     def __str__(self) -> str:
         if not self.draws:

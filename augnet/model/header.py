@@ -154,7 +154,16 @@ class GainRecord(StrictModel):
     interval: tuple[Finite, Finite]
     averaging: Finite
     scores: tuple[Finite, ...]
-    pooled: bool = False
+    flips: Literal["drawn", "half", "none"] = "drawn"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_older(cls, given: Any) -> Any:
+        """Read records that say `pooled`: flips were drawn, or used for half of all samples."""
+        if not isinstance(given, dict) or "pooled" not in given:
+            return given
+        rest = {name: value for name, value in given.items() if name != "pooled"}
+        return rest | {"flips": "drawn" if given["pooled"] else "half"}
 
 
 class Measurement(StrictModel):

@@ -59,19 +59,32 @@ def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, wrong, c
 
 
 @pytest.mark.parametrize(
-    ("last", "choice", "layers"),
-    [(0.15, Plan(1, pooled=True), 1), (0.25, Plan(1), 2)],
+    ("half", "none", "choice", "layers"),
+    [
+        (0.25, 0.25, Plan(1), [3]),
+        (0.15, 0.25, Plan(1, "half"), [1, 2]),
+        (0.25, 0.15, Plan(1, "none"), [2]),
+        (0.15, 0.1, Plan(1, "none"), [2]),
+    ],
 )
-def test_flips_are_drawn_like_the_others_if_that_is_better(monkeypatch, last, choice, layers):
+def test_flips_are_used_as_is_best(monkeypatch, half, none, choice, layers):
     some = final()
-    measured = iter([0.3, 0.2, 0.25, last])
+    measured = iter([0.3, 0.2, 0.25, half, none])
     monkeypatch.setattr(some, "_measure", lambda net: compared(next(measured)))
     list(some.fit(1))
     assert not list(measured)
     assert some.choice == choice
-    assert some.gain.pooled == choice.pooled
+    assert (some.gain.draws, some.gain.flips) == choice
     assert len(some.gain.scores) == 3
-    assert len(some.net.augment) == layers
+    assert [len(layer.transforms) for layer in some.net.augment] == layers
+
+
+def test_transforms_that_are_all_applied_as_a_whole_are_not_left_out(monkeypatch):
+    some = final(kept("sign_flip", "time_reverse"))
+    assert (some.uses, some.max_draws) == (["half"], 1)
+    some = final(kept("sign_flip"))
+    assert (some.uses, some.max_draws) == ([], 1)
+    assert final(kept("gaussian_noise")).uses == []
 
 
 def test_compared_nets_see_fitted_samples_only_and_the_last_one_all(monkeypatch):
@@ -92,12 +105,21 @@ def test_compared_nets_see_fitted_samples_only_and_the_last_one_all(monkeypatch)
     assert sum(trained["net"]) > 10
 
 
-def test_all_nets_start_from_the_same_weights():
+def test_compared_nets_go_on_from_the_reference_and_the_last_one_begins_again():
     some = final()
-    first = some.net.trunk.weight.clone()
-    list(some.fit(1))
-    assert not some.net.trunk.weight.equal(first)
+    first = some.trunk.weight.clone()
+    nn.init.ones_(some.reference.best.weight)
+    some.choice = None
+    assert some._begin().net.trunk.weight.eq(1).all()
+    some.choice = Plan(1)
     assert some._begin().net.trunk.weight.equal(first)
+    assert some.trunk.weight.equal(first)
+
+
+def test_frozen_weights_stay_frozen():
+    some = final()
+    some.trunk.bias.requires_grad_(False)
+    assert not some._begin().net.trunk.bias.requires_grad
 
 
 def test_the_gain_is_that_of_the_same_steps_without_augmentation():

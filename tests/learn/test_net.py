@@ -1,5 +1,7 @@
 """An augmentation draws kept transforms per sample, at the ranges that were found."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from learn_tasks import generator, kept, levels
@@ -7,7 +9,7 @@ from learn_tasks import generator, kept, levels
 from augnet import identity
 from augnet.learn import Learner
 from augnet.learn.inputs import prepare_data
-from augnet.learn.net import build_augment, split_flips
+from augnet.learn.net import build_augment, least_costly_flip
 
 
 def images():
@@ -19,10 +21,10 @@ def names(augment):
     return [[each.name for each in layer.transforms] for layer in augment]
 
 
-def test_each_layer_holds_all_but_flips_at_the_ranges_that_were_found():
-    rows = kept("rotate", "horizontal_flip", "gray", "scale", fraction=0.5)
+def test_each_layer_holds_all_at_the_ranges_that_were_found():
+    rows = kept("rotate", "gray", "scale", fraction=0.5)
     augment = build_augment(images(), rows, 2)
-    assert names(augment) == [["horizontal_flip"], *2 * [["rotate", "gray", "scale"]]]
+    assert names(augment) == 2 * [["rotate", "gray", "scale"]]
     assert augment[1].magnitudes.tolist() == pytest.approx([0.5, 1.0, 0.5])
     assert all(layer.mixing == "drawn" for layer in augment)
     assert not any(each.requires_grad for each in augment.parameters())
@@ -43,16 +45,24 @@ def test_no_draws_or_nothing_kept_is_the_identity():
     assert build_augment(images(), [], 2) is identity
 
 
-def test_flips_alone_do_not_need_a_second_draw():
-    flips, others = split_flips(images(), kept("horizontal_flip", "rotate"))
-    assert [row.transform.name for row in flips] == ["horizontal_flip"]
-    assert [row.transform.name for row in others] == ["rotate"]
-    assert len(build_augment(images(), kept("horizontal_flip", "vertical_flip"), 1)) == 2
+def test_the_flip_that_costs_least_is_used_for_half_of_all_samples():
+    rows = kept("rotate", "horizontal_flip", "vertical_flip", "gray")
+    costs = {"horizontal_flip": (0.0, 0.02), "vertical_flip": (0.01, -0.02), "gray": (-1, -1)}
+    rows = [
+        replace(row, response=tuple(enumerate(costs.get(row.transform.name, ())))) for row in rows
+    ]
+    assert least_costly_flip(images(), rows).transform.name == "vertical_flip"
+    assert least_costly_flip(images(), kept("rotate", "gray")) is None  # it is not undone
+    found = names(build_augment(images(), rows, 2, "half"))
+    assert found == [["vertical_flip"], *2 * [["rotate", "horizontal_flip", "gray"]]]
 
 
-def test_pooled_flips_are_drawn_like_the_others():
-    rows = kept("rotate", "horizontal_flip")
-    assert names(build_augment(images(), rows, 2, True)) == 2 * [["rotate", "horizontal_flip"]]
+def test_transforms_that_are_applied_as_a_whole_are_drawn_or_left_out():
+    rows = kept("rotate", "horizontal_flip", "gray")
+    every = ["rotate", "horizontal_flip", "gray"]
+    assert names(build_augment(images(), rows, 2)) == 2 * [every]
+    assert names(build_augment(images(), rows, 2, "none")) == 2 * [["rotate"]]
+    assert build_augment(images(), kept("horizontal_flip"), 1, "none") is identity
 
 
 @pytest.mark.parametrize("layers", [None, [["sign_flip"]]])

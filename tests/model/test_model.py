@@ -16,7 +16,7 @@ from augnet.data import InputSpec
 from augnet.learn.inputs import Scaled
 from augnet.learn.result import Invariance, InvarianceResult
 from augnet.model import Model, ModelError, load, read_header, save, to_bytes
-from augnet.model.header import SCHEMA, Measurement, to_spec
+from augnet.model.header import SCHEMA, GainRecord, Measurement, to_spec
 from augnet.transforms import Rotate, Scale, SignFlip, TranslateX, build_transforms
 from augnet.trunks.small import default_trunk
 
@@ -415,3 +415,10 @@ def test_every_flipped_bit_is_noticed(tmp_path):
             continue
         else:  # in a name of the metadata that nobody reads, or in the padding
             assert to_bytes(again) == content
+
+
+@pytest.mark.parametrize(("pooled", "flips"), [(True, "drawn"), (False, "half")])
+def test_gains_of_older_files_say_how_flips_were_used(pooled, flips):
+    numbers = {"score": 0.9, "plain_score": 0.8, "difference": 0.1, "averaging": 0.0}
+    older = {"draws": 1, **numbers, "interval": (0.0, 0.2), "scores": (0.8, 0.9), "pooled": pooled}
+    assert GainRecord.model_validate(older).flips == flips
