@@ -53,6 +53,11 @@ def arrays(
     names = tuple(map(str, rows.tolist()))
     if spec is None:
         signals = samples.dim() == 3
+        for option in ("sfreq", "channels"):
+            if not signals and getattr(options, option):
+                raise DataError(
+                    f"--{option} is for signals (N, C, T); x of {path} has shape {tuple(x.shape)}"
+                )
         if signals and options.channels and len(options.channels) != samples.shape[1]:
             raise DataError(
                 f"--channels has {len(options.channels)} names; the signals have "

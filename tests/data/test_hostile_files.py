@@ -321,3 +321,11 @@ def test_types_that_numpy_has_not_are_named(tmp_path):
     save_file({"x": torch.zeros(4, 2, dtype=torch.bfloat16)}, tmp_path / "d.safetensors")
     with pytest.raises(DataError, match="has arrays of type 'BF16': save them as float32"):
         read(tmp_path / "d.safetensors", labeled=False)
+
+
+@pytest.mark.parametrize("option", [{"sfreq": 100.0}, {"channels": ("a", "b")}])
+@pytest.mark.parametrize("shape", [(4, 2), (4, 1, 5, 5)])
+def test_options_of_signals_are_refused_for_others(tmp_path, option, shape):
+    np.savez(tmp_path / "d.npz", x=np.zeros(shape), y=np.arange(4) % 2)
+    with pytest.raises(DataError, match=r"--(sfreq|channels) is for signals \(N, C, T\)"):
+        read(tmp_path / "d.npz", **option)
