@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from augnet import AugNet, identity
 from augnet.__main__ import app
+from augnet.app.audit_job import AuditJob
 from augnet.app.matrix import matrix
 from augnet.audit import AuditedPart, AuditError, load_model
 from augnet.data import InputSpec
@@ -171,6 +173,15 @@ def test_a_module_that_changed_is_refused(place):
     refused = run(place, "audited_later:predict", out="later")
     assert refused.exit_code == 2
     assert "made with other settings: model_sha256" in refused.stderr
+
+
+def test_a_single_recording_has_no_groups():
+    samples = SimpleNamespace(groups=torch.ones(5), grouped_by=None)
+    assert AuditJob._groups(SimpleNamespace(samples=samples)) is None
+    samples.groups = torch.arange(5)
+    assert AuditJob._groups(SimpleNamespace(samples=samples)) is samples.groups
+    given = SimpleNamespace(groups=torch.ones(5), grouped_by="groups")  # refused with the reason
+    assert AuditJob._groups(SimpleNamespace(samples=given)) is given.groups
 
 
 def save_onnx(path, shape, metadata=()):

@@ -7,10 +7,11 @@ import zipfile
 import numpy as np
 import pytest
 import torch
+from edf import write_edf
 from PIL import Image
 from safetensors.torch import save_file
 
-from augnet.data import DataError, read
+from augnet.data import DataError, InputSpec, read
 from augnet.data.folders import OUTSIDE
 
 linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
@@ -329,3 +330,41 @@ def test_options_of_signals_are_refused_for_others(tmp_path, option, shape):
     np.savez(tmp_path / "d.npz", x=np.zeros(shape), y=np.arange(4) % 2)
     with pytest.raises(DataError, match=r"--(sfreq|channels) is for signals \(N, C, T\)"):
         read(tmp_path / "d.npz", **option)
+
+
+def recording(path):
+    pytest.importorskip("mne")
+    marks = [(float(number), 1.0, "ab"[number % 2]) for number in range(6)]
+    return write_edf(path, {"C3": np.arange(600.0), "C4": np.arange(600.0)}, annotations=marks)
+
+
+@pytest.mark.parametrize("window", [1e-9, 0.009, 1e30])
+def test_windows_of_no_or_too_many_samples_are_refused(tmp_path, window):
+    with pytest.raises(DataError, match="choose another --window"):
+        read(recording(tmp_path / "r.edf"), window=window)
+
+
+def test_a_model_whose_window_is_damaged_reads_no_recordings(tmp_path):
+    spec = InputSpec(kind="signals", shape=(1, 5), sfreq=100.0, channels=("C3",), window=1e-9)
+    with pytest.raises(DataError, match="5 samples at 100 Hz are no window of 1e-09 s"):
+        read(recording(tmp_path / "r.edf"), spec, labeled=False)
+
+
+def test_annotations_that_never_end_are_cut_and_those_without_a_time_skipped(tmp_path, monkeypatch):
+    path = recording(tmp_path / "r.edf")
+    marks = [
+        (0.0, 1e300, "a"),
+        (1.0, float("inf"), "b"),
+        (2.0, -1.0, "a"),
+        (float("nan"), 1.0, "b"),
+    ]
+    marks.append((1e300, 1.0, "b"))
+    monkeypatch.setattr(sys.modules["augnet.data.recordings"], "_marks", lambda raw: marks)
+    found = read(path, window=1.0)
+    assert found.y.tolist() == [0] * 6 + [1] * 5
+    assert found.log.counts["annotations without a time"] == 3
+
+
+def test_channels_that_are_named_twice_are_refused(tmp_path):
+    with pytest.raises(DataError, match="--channels has a name twice; got C3, C3"):
+        read(recording(tmp_path / "r.edf"), channels=("C3", "C3"))
