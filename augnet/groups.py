@@ -28,6 +28,8 @@ def number_groups(groups: Any, count: int) -> Tensor:
         )
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError("groups has NaN: leave out samples without a group")
+    if array.dtype.kind == "U" and not np.char.strip(array).astype(bool).all():
+        raise ValueError("groups has empty names: leave out samples without a group")
     numbers, names = number(array)
     if len(names) < 2:
         raise ValueError(

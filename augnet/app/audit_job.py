@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
+from torch import Tensor
 
 import augnet
 from augnet.app.audit_page import page
@@ -120,11 +121,17 @@ class AuditJob:
             input=settings.input,
             classes=samples.classes,
             outputs=settings.outputs,
-            groups=samples.groups,
+            groups=self._groups(),
             spec=self.spec,
             config=settings.common.learn,
             **self.spec.shared,
         )
+
+    def _groups(self) -> Tensor | None:
+        """Return the groups; a single recording has none."""
+        groups = self.samples.groups
+        single = groups is not None and len(groups.unique()) < 2
+        return None if single and self.samples.grouped_by is None else groups
 
     def _resume(self, auditor: Auditor, state: dict[str, Any]) -> None:
         try:

@@ -1,6 +1,7 @@
 """The settings of `augnet audit`."""
 
 import hashlib
+import importlib.util
 import shlex
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -60,7 +61,18 @@ class AuditSettings:
 
 
 def _digest(name: str) -> str | None:
-    """Return the SHA-256 of a file, or of the model of a directory; None if it is no file."""
+    """Return the SHA-256 of a file, of the model of a directory, or of a module; else None."""
     path = Path(name)
     path = path / "model.safetensors" if path.is_dir() else path
+    if ":" in name and not path.exists():
+        path = _source(name.partition(":")[0]) or path
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def _source(module: str) -> Path | None:
+    """Return the file of a module, None if it cannot be imported."""
+    try:
+        found = importlib.util.find_spec(module)
+    except (Exception, SystemExit):  # of the package it is in; loading the model reports it
+        return None
+    return None if found is None or found.origin is None else Path(found.origin)

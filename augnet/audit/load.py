@@ -6,6 +6,7 @@ Only `module:function` and a program that is trusted run code of others.
 import importlib
 import inspect
 import json
+import logging
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -113,6 +114,8 @@ def _onnx(path: Path) -> Loaded:
         raise AuditError(f"{path} has {len(inputs)} inputs; a model to audit has one")
     types = {"tensor(double)": torch.float64, "tensor(float16)": torch.float16}
     dtype = types.get(inputs[0].type, torch.float32)
+    if not inputs[0].shape:
+        raise AuditError(f"the input of {path} is a single value; a model to audit takes a batch")
     fixed = inputs[0].shape[0] if isinstance(inputs[0].shape[0], int) else None
 
     def run(x: Tensor) -> Tensor:
@@ -137,7 +140,7 @@ def _described(function: Any, path: Path, metadata: Mapping[str, Any]) -> Loaded
         classes, spec = (_plain(metadata.get(name)) for name in ("classes", "input_spec"))
         names = tuple(map(str, classes or ()))
         known = None if spec is None else InputSpec.model_validate(spec)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise AuditError(
             f"the metadata of {path} is damaged ({one_line(error)}): export the model again"
         ) from None
@@ -158,11 +161,17 @@ def _program(path: Path, trust: bool) -> Loaded:
             "--trust (trust=True) if you made this file"
         )
     extra = {"augnet.json": ""}
+    log = logging.getLogger("torch.export")
+    before = log.level
+    log.setLevel(logging.CRITICAL)  # it would print a traceback
     try:
         made = torch.export.load(path, extra_files=extra)
+        metadata = json.loads(extra["augnet.json"] or "{}")
     except Exception as error:  # torch documents no list of them
         raise AuditError(f"{path} cannot be loaded by torch.export: {one_line(error)}") from None
-    return _described(made.module(), path, json.loads(extra["augnet.json"] or "{}"))
+    finally:
+        log.setLevel(before)
+    return _described(made.module(), path, metadata)
 
 
 def _imported(name: str) -> Any:
@@ -170,17 +179,24 @@ def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise AuditError(
             f"model {name!r} cannot be imported ({one_line(error)}): is its folder in PYTHONPATH?"
         ) from None
+    except (Exception, SystemExit) as error:  # whatever the module does
+        raise AuditError(f"importing {module} fails: {_describe(error)}") from error
     builds = inspect.isclass(found) or (inspect.isroutine(found) and not _required(found))
     try:
         return found() if builds else found
-    except Exception as error:
-        raise AuditError(
-            f"{name} fails to build a model: {type(error).__name__}: {one_line(error)}"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise AuditError(f"{name} fails to build a model: {_describe(error)}") from error
+
+
+def _describe(error: BaseException) -> str:
+    """Describe what code of others raised."""
+    if isinstance(error, SystemExit):
+        return "it ends the program"
+    return f"{type(error).__name__}: {one_line(error)}"
 
 
 def _required(function: Callable[..., Any]) -> bool:

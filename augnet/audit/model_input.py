@@ -1,5 +1,6 @@
 """What a model expects: the scale of values, mean and std, the order of channels, the size."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from augnet.data.input_spec import InputSpec
 
 Values: TypeAlias = Literal["auto", "raw", "0-1", "0-255", "standardized"]
+MAX_PIXELS = 64_000_000
+"""Larger inputs would fill the memory."""
 SPELLINGS = {"standardised": "standardized"}
 
 
@@ -49,10 +52,17 @@ class ModelInput:
             raise ValueError("a model's input has both mean and std, or neither: give the other")
         if self.mean and self.values not in ("auto", "standardized"):
             raise ValueError(f"mean and std are for standardized values, not for {self.values}")
+        if not all(map(math.isfinite, (*self.mean, *self.std))):
+            raise ValueError(f"mean and std are finite; got {self.mean} and {self.std}")
         if any(each <= 0 for each in self.std):
             raise ValueError(f"std is above 0 in each channel; got {self.std}")
-        if self.size is not None and min(self.size) < 1:
-            raise ValueError(f"size is height and width in pixels; got {self.size}")
+        if self.size is not None and not (
+            min(self.size) >= 1 and math.prod(self.size) <= MAX_PIXELS
+        ):
+            raise ValueError(
+                f"size is height and width in pixels, at most {MAX_PIXELS} together; got "
+                f"{self.size}"
+            )
 
     @classmethod
     def of(cls, given: Any) -> "ModelInput":

@@ -52,10 +52,10 @@ class Predictor(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Predict a batch."""
         self.predicted += len(x)
-        given = self.given(x, self.spec, self.loaded.raw)
+        given = self.given(x, self.spec, self.loaded.raw).clone()  # a model may change its input
         try:
             output = self._call(given)
-        except Exception as error:  # whatever a model raises
+        except (Exception, SystemExit) as error:  # whatever a model raises
             raise AuditError(
                 f"{self.loaded.name} fails on a batch of shape {tuple(given.shape)}: "
                 f"{type(error).__name__}: {one_line(error)}"
@@ -87,8 +87,10 @@ class Predictor(nn.Module):
         except (TypeError, ValueError):
             raise AuditError(f"{name} gives {type(output).__name__}, not a tensor") from None
         array = array.detach()
+        if array.is_complex():
+            raise AuditError(f"{name} gives complex numbers; expected scores or values")
         if self.classes and not array.is_floating_point() and array.shape == (size,):
-            array = torch.nn.functional.one_hot(array.long(), self._width)  # predicted classes
+            array = self._one_hot(array.long())
         expected = (size, self._width) if self.classes else (size, *self.shape)
         if not self.classes and array.numel() == size and len(expected) == 1:
             array = array.reshape(size)
@@ -108,6 +110,16 @@ class Predictor(nn.Module):
             )
         return array if self.columns is None else array[:, self.columns]
 
+    def _one_hot(self, predicted: Tensor) -> Tensor:
+        """Return predicted classes as scores."""
+        low, high = int(predicted.min()), int(predicted.max())
+        if low < 0 or high >= self._width:
+            raise AuditError(
+                f"{self.loaded.name} predicts classes from {low} to {high}; expected numbers from "
+                f"0 to {self._width - 1}"
+            )
+        return torch.nn.functional.one_hot(predicted, self._width)
+
     @property
     def _width(self) -> int:
         return self.classes if self.columns is None else len(self.columns)
@@ -117,6 +129,10 @@ def _columns(loaded: Loaded, names: tuple[str, ...]) -> Tensor | None:
     """Return the outputs of a model in the order of the classes of the data, others last."""
     if not loaded.classes or not names:
         return None
+    if len(set(loaded.classes)) < len(loaded.classes):
+        raise AuditError(
+            f"two outputs of {loaded.name} have the same name: {listing(loaded.classes)}"
+        )
     missing = [name for name in names if name not in loaded.classes]
     if missing:
         raise AuditError(

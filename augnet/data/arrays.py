@@ -53,6 +53,11 @@ def arrays(
     names = tuple(map(str, rows.tolist()))
     if spec is None:
         signals = samples.dim() == 3
+        for option in ("sfreq", "channels"):
+            if not signals and getattr(options, option):
+                raise DataError(
+                    f"--{option} is for signals (N, C, T); x of {path} has shape {tuple(x.shape)}"
+                )
         if signals and options.channels and len(options.channels) != samples.shape[1]:
             raise DataError(
                 f"--channels has {len(options.channels)} names; the signals have "
@@ -81,7 +86,10 @@ def _groups(found: dict[str, Any], given: str | None, path: Path) -> torch.Tenso
 def _load(path: Path, wanted: set[str]) -> tuple[dict[str, Any], list[str]]:
     """Return the arrays with the wanted names, and the names of all."""
     if path.suffix.lower() == ".safetensors":
-        found: dict[str, Any] = deserialize(path.read_bytes())
+        try:
+            found: dict[str, Any] = deserialize(path.read_bytes())
+        except KeyError as error:
+            raise DataError(f"{path} has arrays of type {error}: save them as float32") from None
         return found, list(found)
     if path.suffix.lower() == ".npz":
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
@@ -105,6 +113,8 @@ def _open(path: Path, labeled: bool, groups: str | None) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers of other versions
             found, keys = _load(path, {"x", "y"} | ({groups} if groups else set()))
+    except DataError:
+        raise
     except MemoryError:
         raise DataError(f"{path} says that it is larger than the memory: is it damaged?") from None
     except ValueError as error:
@@ -119,6 +129,9 @@ def _open(path: Path, labeled: bool, groups: str | None) -> dict[str, Any]:
     for name, value in found.items():
         if not isinstance(value, np.ndarray):
             raise DataError(f"{path}: {name} is no array: np.savez('data.npz', x=x, y=y) saves one")
+    for name in ("x", "y", *([groups.lower()] if groups else [])):
+        if (count := [key.removesuffix(".npy").lower() for key in keys].count(name)) > 1:
+            raise DataError(f"{path} has {count} arrays {name}: keep one of them")
     found = {key.lower(): value for key, value in found.items()}
     if labeled and "y" not in found and path.suffix.lower() == ".npy":
         raise DataError(f"{path} has no labels: put them into the same folder, as x.npy and y.npy")

@@ -92,7 +92,9 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
         array = np.asarray([str(label) for label in labels])
     if array.dtype.kind not in "fiubUS":
         raise DataError(f"labels are numbers or strings; got an array of {array.dtype}")
-    if array.dtype.kind in "US":
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8", "surrogateescape")
+    if array.dtype.kind == "U":
         numbers = _numbers(array, task)
         if numbers is not None and (task == "regression" or (numbers % 1 != 0).any()):
             array = numbers
@@ -167,7 +169,7 @@ def _numbers(texts: np.ndarray[Any, Any], task: Task) -> np.ndarray[Any, Any] | 
     return None
 
 
-def _number(text: str | bytes) -> float:
+def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:

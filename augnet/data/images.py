@@ -138,6 +138,10 @@ _FAULTS = (
 )  # fmt: skip
 
 
+class _NotFiniteError(ValueError):
+    """An image has NaN or infinite values."""
+
+
 def _load(
     paths: Sequence[Path], spec: InputSpec, log: ReadLog
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.uint8]], list[int]]:
@@ -154,6 +158,8 @@ def _load(
             return "no permission to read"
         except UnidentifiedImageError:
             return "not an image, or empty"
+        except _NotFiniteError:
+            return "NaN or infinite values"
         except _FAULTS:
             return "damaged"
         return None
@@ -176,6 +182,8 @@ def _pixels(path: Path, spec: InputSpec) -> np.ndarray[tuple[int, ...], np.dtype
         upright = ImageOps.exif_transpose(image)
         if upright.mode.startswith("I") or upright.mode == "F":  # of 16 bits or more
             deep = np.asarray(upright, dtype=np.float32)
+            if not np.isfinite(deep).all():
+                raise _NotFiniteError
             top = 65535.0 if deep.max() > 255 else 255.0 if deep.max() > 1 else 1.0
             upright = Image.fromarray((deep * (255 / top)).clip(0, 255).astype(np.uint8))
         upright = upright.convert(spec.mode)

@@ -62,6 +62,8 @@ class ReadOptions:
             raise DataError(
                 f"--kind is one of {', '.join(get_args(FolderKind))}; got {self.kind!r}"
             )
+        if len(set(self.channels)) < len(self.channels):
+            raise DataError(f"--channels has a name twice; got {', '.join(self.channels)}")
         for name in ("sfreq", "window"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:

@@ -16,6 +16,10 @@ from augnet.data.read_log import DataError, ReadLog
 from augnet.text import one_line, printable
 
 SUFFIXES = (".edf", ".bdf", ".fif", ".fif.gz")
+MAX_LENGTH = 2**31 - 1
+"""Samples of a window, at most."""
+MAX_TIME = 1e9
+"""Seconds of an onset: thirty years."""
 MAX_WINDOW, EVENT_WINDOW = 30.0, 1.0
 """Seconds of a window: at most, and for annotations without a duration."""
 IGNORED = ("BAD", "EDGE")
@@ -141,8 +145,13 @@ def _choose_spec(raw: Any, marks: Sequence[Mark], options: ReadOptions, file: Pa
             float(np.clip(np.median(durations), 0.1, MAX_WINDOW)) if durations else EVENT_WINDOW
         )
     sfreq = float(raw.info["sfreq"])
+    if not 1 <= window * sfreq <= MAX_LENGTH:
+        raise DataError(
+            f"a window of {window:g} s has {window * sfreq:g} samples at the {sfreq:g} Hz of "
+            f"{file.name}; expected 1 to {MAX_LENGTH}: choose another --window"
+        )
     picked = channels or tuple(known)
-    shape = (len(picked), max(1, round(window * sfreq)))
+    shape = (len(picked), round(window * sfreq))
     return InputSpec(kind="signals", shape=shape, sfreq=sfreq, channels=picked, window=window)
 
 
@@ -156,6 +165,11 @@ def _cut(
     """Return the onsets, labels and windows (N, C, T) of one recording."""
     assert spec.sfreq is not None
     assert spec.window is not None
+    if abs(spec.window * spec.sfreq - spec.shape[1]) > 1:
+        raise DataError(
+            f"{spec.shape[1]} samples at {spec.sfreq:g} Hz are no window of {spec.window:g} s: is "
+            "the model damaged?"
+        )
     missing = [name for name in spec.channels if name not in raw.ch_names]
     if missing:
         log.skip("recordings that lack channels", f"{file.name}: {', '.join(missing)}")
@@ -173,8 +187,12 @@ def _cut(
     if marks is None:
         marks = [(0.0, data.shape[1] / spec.sfreq, "")]
     onsets, labels = [], []
+    most = data.shape[1] / spec.sfreq / spec.window + 1  # more do not fit into the recording
     for onset, duration, text in marks:
-        count = 1 if duration == 0 else int(duration / spec.window + 1e-6)
+        if not (abs(onset) < MAX_TIME and duration >= 0):
+            log.skip("annotations without a time", f"{text!r} in {file.name}")
+            continue
+        count = 1 if duration == 0 else int(min(duration / spec.window, most) + 1e-6)
         log.skip("annotations shorter than a window", f"{text!r} in {file.name}", int(not count))
         onsets += [onset + number * spec.window for number in range(count)]
         labels += [text] * count

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from augnet.data import images
 from augnet.data.collection import Collection
@@ -17,6 +18,8 @@ MISSING = {"", "na", "n/a", "#n/a", "nan", "null", "none", "missing", "?", "-"}
 """Words for a missing value, in lower case."""
 PATHS = ("path", "file", "filename", "file_name", "filepath", "image", "image_path")
 LABELS = ("label", "class", "target", "y", "category")
+Columns: TypeAlias = Sequence[tuple[str, Sequence[object]]]
+"""Names and cells of columns: several may have the same name."""
 
 
 def table(
@@ -37,21 +40,30 @@ def table(
     groups = _groups(columns, options.groups, path) if labeled else None
     log = ReadLog()
     here = path.parent
-    missing = _missing(labels or ())
+    missing, ungrouped = _missing(labels or ()), _missing(groups or ())
     rows = []
+    known: dict[str, object] = {}
     for number, name in enumerate(paths):
         if not str(name or "").strip():
             log.skip("rows without a path", f"row {number + 1}")
         elif labels is not None and _word(labels[number]) in missing:
             log.skip("rows without a label", f"row {number + 1}")
-        elif groups is not None and _is_empty(groups[number]):
+        elif groups is not None and _word(groups[number]) in ungrouped:
             log.skip("rows without a group", f"row {number + 1}")
         elif not _is_file(here / str(name)):
             log.skip("missing files", name)
+        elif labels is not None and str(name) in known:  # it could be trained on and tested on
+            if labels[number] != known[str(name)]:
+                raise DataError(
+                    f"{path} gives {name} two labels, {known[str(name)]} and {labels[number]}: "
+                    "keep one row for each file"
+                )
+            log.skip("rows that name a file again", name)
         else:
+            known[str(name)] = None if labels is None else labels[number]
             rows.append(number)
     if not rows:
-        raise DataError(f"{path} names no file that exists; paths are relative to {here}. {log}")
+        raise DataError(f"{path} names no file that exists; paths are relative to it. {log}")
     collection = images.files(
         [here / str(paths[row]) for row in rows],
         None if labels is None else [labels[row] for row in rows],
@@ -65,9 +77,9 @@ def table(
     return replace(collection, grouped_by=options.groups or "groups") if groups else collection
 
 
-def _missing(labels: Sequence[object]) -> set[str]:
-    """Return what stands for a missing label: "NA" and the like, if all others are numbers."""
-    words = set(map(_word, labels))
+def _missing(values: Sequence[object]) -> set[str]:
+    """Return what stands for a missing value: "NA" and the like, if all others are numbers."""
+    words = set(map(_word, values))
     others = words - MISSING
     return MISSING if others and all(map(_is_number, others)) else {""}
 
@@ -90,32 +102,31 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _is_empty(cell: object) -> bool:
-    return cell is None or str(cell) == ""
-
-
-def _groups(
-    columns: dict[str, Sequence[object]], given: str | None, path: Path
-) -> Sequence[object] | None:
+def _groups(columns: Columns, given: str | None, path: Path) -> Sequence[object] | None:
     """Return the column of groups that was named, or `groups` if it is there."""
-    if given is None and "groups" not in {name.strip().lower() for name in columns if name}:
+    if given is None and "groups" not in {name.strip().lower() for name, _ in columns}:
         return None
     return _column(columns, ("groups",), given, path)
 
 
-def _csv(path: Path) -> dict[str, Sequence[object]]:
+def _csv(path: Path) -> Columns:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
+            # Strict: a quote that is not closed would make one cell of all rows that follow.
+            names, *rows = filter(None, csv.reader(file, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from None
+    except ValueError:  # there is no line at all
+        names, rows = [], []
     if not rows:
         raise DataError(f"{path} has no rows: expected a line of column names, and one per image")
-    return {name: [row[name] for row in rows] for name in reader.fieldnames or ()}
+    return [
+        (name, [row[place] if place < len(row) else None for row in rows])
+        for place, name in enumerate(names)
+    ]
 
 
-def _parquet(path: Path) -> dict[str, Sequence[object]]:
+def _parquet(path: Path) -> Columns:
     try:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
@@ -124,19 +135,23 @@ def _parquet(path: Path) -> dict[str, Sequence[object]]:
             f"reading {path} needs pyarrow: pip install 'augnet[own]', or save it as CSV"
         ) from None
     try:
-        return dict(parquet.read_table(path).to_pydict())
+        read = parquet.read_table(path)
+        return [
+            (name, column.to_pylist())
+            for name, column in zip(read.column_names, read.columns, strict=True)
+        ]
     except (arrow.ArrowException, OSError, ValueError, MemoryError) as error:
         raise DataError(f"{path} is not a Parquet file: {one_line(error)}") from None
 
 
 def _column(
-    columns: dict[str, Sequence[object]], usual: Sequence[str], given: str | None, path: Path
+    columns: Columns, usual: Sequence[str], given: str | None, path: Path
 ) -> Sequence[object]:
-    known = {name.strip().lower(): name for name in columns if name}
-    for name in (given,) if given else usual:
-        if name.lower() in known:
-            return columns[known[name.lower()]]
-    raise DataError(
-        f"{path} has the columns {', '.join(columns) or 'none'}; expected "
-        f"{given or ' or '.join(usual)}"
-    )
+    for wanted in (given,) if given else usual:
+        found = [cells for name, cells in columns if name.strip().lower() == wanted.strip().lower()]
+        if len(found) > 1:
+            raise DataError(f"{path} has {len(found)} columns {wanted}: rename all but one")
+        if found:
+            return found[0]
+    names = ", ".join(name for name, _ in columns) or "none"
+    raise DataError(f"{path} has the columns {names}; expected {given or ' or '.join(usual)}")

@@ -1,8 +1,8 @@
 """The header of a model file, in JSON: everything but the tensors."""
 
-import math
+import sys
 from dataclasses import asdict, fields, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
@@ -236,8 +236,8 @@ class Header(StrictModel):
     def _has_scores(cls, evaluation: dict[str, JsonValue]) -> dict[str, JsonValue]:
         for name in ("samples", "score", "score_without_averaging") if evaluation else ():
             value = evaluation.get(name)
-            if not isinstance(value, int | float) or not math.isfinite(value):
-                raise ValueError(f"{name} is {value!r}, not a number")
+            if not _is_number(value) or (name == "samples" and value < 0):
+                raise ValueError(f"{name} is {str(value)[:50]}, not a number")
         return evaluation
 
     @model_validator(mode="after")
@@ -245,6 +245,11 @@ class Header(StrictModel):
         if self.input_spec is not None and self.input_spec.shape != self.shape:
             raise ValueError(f"shape is {self.shape}, that of input_spec {self.input_spec.shape}")
         return self
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    """Tell whether a value is a finite number, and not so large that it is no float."""
+    return type(value) in (int, float) and abs(value) < sys.float_info.max
 
 
 def to_spec(transform: Transform) -> dict[str, Any]:

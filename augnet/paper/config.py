@@ -28,6 +28,8 @@ from augnet.validation import nearest
 EXPERIMENTS = resources.files("augnet.paper") / "experiments"
 
 
+MAX_COUNT = 10**9
+"""Epochs, and samples of a batch: more is a slip of the keyboard."""
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 Copies = Annotated[int, Field(ge=1, le=MAX_COPIES)]
 
@@ -57,7 +59,7 @@ class Net(Section):
     aggregate: str = "logits"
     copies: Copies = 20
     train_copies: Copies = 1
-    max_batch: int | None = Field(default=None, ge=1)
+    max_batch: int | None = Field(default=None, ge=1, le=MAX_COUNT)
     sampling: Literal["independent", "stratified"] = "independent"
 
 
@@ -93,8 +95,8 @@ class Tuning(Section):
 class Training(Section):
     """How a net is trained; `augment_*` are for the parameters of the augmentation only."""
 
-    epochs: int = Field(ge=1)
-    batch_size: int = Field(ge=1)
+    epochs: int = Field(ge=1, le=MAX_COUNT)
+    batch_size: int = Field(ge=1, le=MAX_COUNT)
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     lr: float = Field(default=1e-3, gt=0)
     betas: tuple[Fraction, Fraction] = (0.9, 0.999)

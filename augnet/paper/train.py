@@ -14,7 +14,7 @@ from augnet.layers import AugmentationModule, RangeTuner
 from augnet.layers.state import TransformState, transform_states
 from augnet.net import AugNet
 from augnet.paper.average import TailAverage
-from augnet.paper.config import Regularization, Scores, Training, Tuning
+from augnet.paper.config import ConfigError, Regularization, Scores, Training, Tuning
 from augnet.paper.datasets import Samples, Splits
 from augnet.paper.objective import (
     Objective,
@@ -90,7 +90,10 @@ class Trainer:
             raise ValueError("a tuner needs augment.name=layers (or tuner.select=none)")
         batches = math.ceil(len(self.splits.train.x) / self.settings.batch_size)
         warmup = self.settings.epochs * batches // 10
-        return RangeTuner(module, tuning.tolerance, select=tuning.select, warmup=warmup)
+        try:
+            return RangeTuner(module, tuning.tolerance, select=tuning.select, warmup=warmup)
+        except ValueError as error:
+            raise ConfigError(f"tuner: {error} (tuner.select=none)") from None
 
     @property
     def rows(self) -> list[Row]:

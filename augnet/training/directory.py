@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,10 +123,7 @@ class ResumableDirectory:
             manifest = self._load()
             digests = [] if manifest is None else manifest["files"].get(name, [])
             file = self.path / name
-            try:
-                content = file.read_bytes() if digests else None
-            except FileNotFoundError:
-                content = None
+            content = _read(file) if digests else None
             if content is None or digest(content) in digests:
                 return content
             if self._load() == manifest:  # else the job replaced the file in between
@@ -225,15 +223,14 @@ class ResumableDirectory:
         """Read the manifest; return None if nothing has begun."""
         if not self.begun:
             return None
-        try:
-            content = (self.path / MANIFEST).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+        content = _read(self.path / MANIFEST)
+        if content is None:
             for name in OLD_MANIFESTS:
                 if (self.path / name).is_file():
                     raise self._refusal(
                         f"an older version of augnet made it (it has {name} and no {MANIFEST})"
-                    ) from None
-            raise self._refusal(f"it has no {MANIFEST}") from None
+                    )
+            raise self._refusal(f"it has no {MANIFEST}")
         return self._parse(content)
 
     def _manifest(self) -> dict[str, Any]:
@@ -317,6 +314,16 @@ def fingerprint(*tensors: Tensor) -> str:
             flat = flat.clone(memory_format=torch.contiguous_format)
         total.update(flat.view(torch.uint8).numpy().data)
     return total.hexdigest()
+
+
+def _read(file: Path) -> bytes | None:
+    """Return what a file holds, None if it is not there; a pipe would be read for ever."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise DirectoryError(f"{file} is no regular file: remove it")
+        return file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _one_line(error: Exception) -> str:

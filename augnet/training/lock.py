@@ -27,9 +27,10 @@ def locked(path: Path) -> Iterator[None]:
     except Timeout:
         name = ""
         with suppress(FileNotFoundError):  # the holder has not written it yet
-            name = holder.read_text(encoding="utf-8")
+            name = holder.read_text(encoding="utf-8") if holder.is_file() else ""
         raise LockedError(name or "(unknown)") from None
     try:
+        holder.unlink(missing_ok=True)  # of a killed process, or a pipe, which would wait
         holder.write_text(f"{os.getpid()}@{socket.gethostname()}", encoding="utf-8")
         yield
     finally:

@@ -64,12 +64,16 @@ def build_trunk(name: str, shape: Shape, outputs: int, **arguments: Any) -> nn.M
         raise ValueError(
             f"trunk {name!r} cannot be imported ({error}): is its folder in PYTHONPATH?"
         ) from None
+    except (Exception, SystemExit) as error:  # whatever the module does
+        raise ValueError(
+            f"trunk {name!r} cannot be imported ({type(error).__name__}: {one_line(error)})"
+        ) from error
     try:
         several = len(inspect.signature(builder).parameters) > 1
         built = builder(shape, outputs, **arguments) if several else builder(**arguments)
     except SystemExit:
         raise ValueError(f"trunk {name!r} ends the program, and builds no nn.Module") from None
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever the builder does
         raise ValueError(
             f"trunk {name!r} is called with (shape, outputs), or without arguments if it takes "
             f"none, and failed: {one_line(error)}"

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from augnet import AugNet, identity
 from augnet.__main__ import app
+from augnet.app.audit_job import AuditJob
 from augnet.app.matrix import matrix
 from augnet.audit import AuditedPart, AuditError, load_model
 from augnet.data import InputSpec
@@ -53,6 +55,7 @@ def trunk(shape, outputs):
 def wide(x):
     return torch.zeros(len(x), 7)
 '''
+FAILS = "import sys\nsys.exit(0)"
 
 
 def augnet(*arguments):
@@ -64,6 +67,8 @@ def place(tmp_path_factory):
     """Write images of two levels, what was learned about them, and models."""
     root = tmp_path_factory.mktemp("audit")
     (root / "audited_models.py").write_text(MODULE)
+    (root / "audited_exits.py").write_text(FAILS)
+    (root / "audited_typo.py").write_text("def x(:")
     generator = np.random.default_rng(0)
     y = np.arange(80) % 2
     x = 0.3 + 0.4 * y[:, None, None, None] + 0.05 * generator.standard_normal((80, 1, 8, 8))
@@ -136,6 +141,10 @@ def test_the_exit_status_says_what_was_found(place):
         (("audited_models:nan",), "gives NaN or infinite values for 80 of 80 samples"),
         (("audited_models:wide",), "gives shape (80, 7) for 80 samples; expected (80, 2)"),
         (("audited_models:missing",), "cannot be imported"),
+        (("audited_exits:x",), "importing audited_exits fails: it ends the program"),
+        (("audited_typo:x",), "importing audited_typo fails: SyntaxError"),
+        (("learned", "--trunk", "audited_typo:x"), "cannot be imported (SyntaxError"),
+        (("learned", "--trunk", "audited_exits:x"), "cannot be imported (SystemExit"),
         (("nothing.onnx",), "does not exist"),
         (("nothing.pth",), "is a pickle, which can run anything"),
         (("audited_models:model", "--fail-on", "matches"), "--fail-on takes fragile, blind"),
@@ -147,11 +156,67 @@ def test_the_exit_status_says_what_was_found(place):
     ],
 )
 def test_mistakes_are_one_line_and_status_2(place, arguments, message):
-    done = run(place, *arguments, out="mistake")
+    model = place[0] / "learned" if arguments[0] == "learned" else arguments[0]
+    done = run(place, model, *arguments[1:], out="mistake")
     assert done.exit_code == 2, done.output
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (place[0] / "mistake").exists()
+
+
+def test_a_module_that_changed_is_refused(place):
+    root, _ = place
+    file = root / "audited_later.py"
+    file.write_text(MODULE)
+    assert run(place, "audited_later:predict", out="later").exit_code == 0
+    file.write_text(MODULE + "\n")
+    refused = run(place, "audited_later:predict", out="later")
+    assert refused.exit_code == 2
+    assert "made with other settings: model_sha256" in refused.stderr
+
+
+def test_a_single_recording_has_no_groups():
+    samples = SimpleNamespace(groups=torch.ones(5), grouped_by=None)
+    assert AuditJob._groups(SimpleNamespace(samples=samples)) is None
+    samples.groups = torch.arange(5)
+    assert AuditJob._groups(SimpleNamespace(samples=samples)) is samples.groups
+    given = SimpleNamespace(groups=torch.ones(5), grouped_by="groups")  # refused with the reason
+    assert AuditJob._groups(SimpleNamespace(samples=given)) is given.groups
+
+
+def save_onnx(path, shape, metadata=()):
+    onnx = pytest.importorskip("onnx")
+    make = onnx.helper
+    value = make.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    result = make.make_tensor_value_info("y", onnx.TensorProto.FLOAT, shape)
+    graph = make.make_graph([make.make_node("Identity", ["x"], ["y"])], "g", [value], [result])
+    made = make.make_model(graph, opset_imports=[make.make_opsetid("", 13)], ir_version=8)
+    make.set_model_props(made, dict(metadata))
+    path.write_bytes(made.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("shape", "metadata", "message"),
+    [
+        ([], {}, "is a single value; a model to audit takes a batch"),
+        (["n", 2], {"augnet": "1", "classes": "[" * 100_000}, "the metadata of .* is damaged"),
+        (["n", 2], {"augnet": "1", "classes": "["}, "the metadata of .* is damaged"),
+        (["n", 2], {"augnet": "1", "input_spec": "3"}, "the metadata of .* is damaged"),
+    ],
+)
+def test_onnx_files_that_are_no_models_are_refused(tmp_path, shape, metadata, message):
+    pytest.importorskip("onnxruntime")
+    with pytest.raises(AuditError, match=message) as refused:
+        load_model(save_onnx(tmp_path / "m.onnx", shape, metadata))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_program_that_is_none_is_refused_without_a_traceback(tmp_path, caplog):
+    (tmp_path / "m.pt2").write_bytes(b"PK\x03\x04 and nothing else")
+    with pytest.raises(AuditError, match=r"m.pt2 cannot be loaded by torch.export"):
+        load_model(tmp_path / "m.pt2", trust=True)
+    assert caplog.text == ""
 
 
 def test_what_the_model_takes_is_declared(place):

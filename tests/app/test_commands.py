@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -27,7 +28,8 @@ from augnet.data import DataError, split
 from augnet.data import read as read_data
 from augnet.learn.config import LearnConfig
 from augnet.learn.result import Invariance
-from augnet.model import load
+from augnet.model import Model, load
+from augnet.model.header import Measurement
 from augnet.training import DirectoryError
 from augnet.transforms import AmplitudeScale, ChannelDropout, Rotate, SignFlip
 
@@ -605,6 +607,20 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path):
         ("[b]p.pt2", ("export", tmp_path / "o", "--to", "pt2")),
     ):
         assert name in augnet(*arguments, "--out", tmp_path / name).stderr
+
+
+def test_reasons_and_warnings_of_a_file_change_no_terminal(tmp_path):
+    rows = (Invariance(SignFlip(), "unclear", 0.0, (0.0, 0.0), reason="HERE"),)
+    net = AugNet(identity, torch.nn.Linear(2, 2), copies=1)
+    model = Model.of(
+        net, (2,), classes=("a", "b"), invariances=rows, measurement=Measurement(warnings=["HERE"])
+    )
+    text = model.header.model_dump_json().replace("HERE", r"\u001b[31m\n\ud800[/b]")
+    save_file(net.state_dict(), tmp_path / "m", {"augnet": text})
+    shown = augnet("inspect", tmp_path / "m")
+    assert shown.exit_code == 0, shown.output
+    assert "\x1b" not in shown.output
+    assert r"\x1b[31m\n\ud800[/b]" in shown.output
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """An audit finds where a model gives up earlier than its labels, and where it is blind."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -195,7 +196,13 @@ def test_the_worst_samples_are_those_that_are_lost():
         (lambda x: x[:, :1].log(), r"shape \(400, 1\) for 400 samples; expected \(400, 2\)"),
         (lambda x: torch.full((len(x), 2), torch.nan), "NaN or infinite values for 400 of 400"),
         (lambda x: 1 / 0, "fails on a batch of shape .*: ZeroDivisionError"),
+        (lambda x: sys.exit(), "fails on a batch of shape .*: SystemExit"),
         (lambda x: object(), "gives object, not a tensor"),
+        (lambda x: x[:, :2] * 1j, "gives complex numbers"),
+        (lambda x: torch.full((len(x),), 2), "predicts classes from 2 to 2; expected .* 0 to 1"),
+        (lambda x: torch.full((len(x),), -1), "predicts classes from -1 to -1"),
+        ("sys:exit", "sys:exit fails to build a model: it ends the program"),
+        (":x", "model ':x' cannot be imported"),
         (lambda x: x[0], "gives shape"),
         ("model.pt", "is a pickle, which can run anything"),
         ("model.pt2", "does not exist"),
@@ -218,6 +225,44 @@ def test_models_may_take_arrays_or_give_classes():
 
     for model in (Estimator(), lambda x: (x[:, 0] > -0.6).long(), lambda x: (x[:, 0] > -0.6).int()):
         assert finding(model, allowed(0.8)) == finding(above(-0.6), allowed(0.8))
+
+
+def test_a_model_that_changes_its_input_does_not_change_the_data():
+    def changes(x):
+        scores = above(-0.6)(x.clone())
+        x += 5
+        return scores
+
+    x, y = levels()
+    before = x.clone() if isinstance(x, torch.Tensor) else x.copy()
+    assert (
+        audit(changes, x, y, learned=[allowed(0.8)]).values["transforms"]
+        == (audit(above(-0.6), before, y, learned=[allowed(0.8)]).values["transforms"])
+    )
+    assert (x == before).all()
+
+
+def test_outputs_of_the_same_name_are_refused():
+    from augnet.audit.load import Loaded
+
+    x, y = levels()
+    twice = Loaded(lambda x: above(-0.6)(x), "twice", ("up", "down", "up"))
+    with pytest.raises(AuditError, match="two outputs of twice have the same name: up, down, up"):
+        audit(twice, x, np.array(["down", "up"])[y], learned=[allowed(0.8)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mean": (0.5,), "std": (float("inf"),)}, "mean and std are finite"),
+        ({"mean": (float("nan"),), "std": (1.0,)}, "mean and std are finite"),
+        ({"size": (100_000, 100_000)}, "at most 64000000 together"),
+        ({"size": (10**30, 1)}, "at most 64000000 together"),
+    ],
+)
+def test_inputs_that_no_model_takes_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        ModelInput(**options)
 
 
 def test_a_module_keeps_its_mode():

@@ -147,6 +147,7 @@ def test_a_sweep_is_all_points_of_a_grid():
         ("regularizer.weight=[[0, inf]]", "regularizer.weight.0.1 is inf"),
         ("train.lr=inf", "train.lr is inf"),
         ("trunk.kernel=nan", "trunk.kernel is nan"),
+        ("train.batch_size=99999999999999999999", "train.batch_size: Input should be less than"),
         ("train.betas=[2, 2]", "train.betas.0: Input should be less than 1"),
     ],
 )

@@ -314,6 +314,7 @@ def test_a_state_that_does_not_fit_is_named(tmp_path):
         ({"trunk.kernel": 100_000}, r"samples of shape \(1, 1000\) do not fit: .*[Kk]ernel size"),
         ({"augment.layers": [["rotate"]]}, r"do not fit: rotate takes images"),
         ({"scores.invariance": ["nope"]}, "do not fit: unknown transform 'nope'"),
+        ({"augment.layers": [["sign_flip"]], "tuner.select": "one"}, "tuner: .* no range to tune"),
         ({"trunk.classes": 2}, "trunk has 2 outputs; the data has 4 classes"),
     ],
 )

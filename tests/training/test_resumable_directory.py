@@ -251,6 +251,33 @@ def test_a_state_that_cannot_be_saved_is_refused_in_one_line(path, monkeypatch):
         assert job.load_state() == {"epoch": 1}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir] if hasattr(os, "mkfifo") else [])
+@pytest.mark.parametrize("name", ["manifest.json", "rows.jsonl"])
+def test_a_pipe_or_a_folder_in_place_of_a_file_is_refused(path, name, make):
+    with directory(path).open() as job:
+        job.write({"rows.jsonl": "1\n"})
+    (path / name).unlink()
+    make(path / name)
+    with pytest.raises(DirectoryError, match=f"{name} is no regular file: remove it"):
+        directory(path).files()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+def test_a_pipe_in_place_of_the_holder_of_the_lock_does_not_hang(path):
+    with directory(path).open():
+        (path / ".lock.holder").unlink()
+        os.mkfifo(path / ".lock.holder")
+        with (
+            pytest.raises(DirectoryError, match=r"in use by process \(unknown\)"),
+            directory(path).open(),
+        ):
+            pass
+    os.mkfifo(path / ".lock.holder")
+    with directory(path).open() as job:
+        job.write({"rows.jsonl": "1\n"})
+
+
 def test_a_file_that_is_not_listed_is_not_the_jobs(path):
     with directory(path).open() as job:
         (path / "state.pt").write_bytes(b"stray")

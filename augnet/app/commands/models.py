@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from augnet.app.commands.screen import USER_ERRORS, console, report_errors, say, show
+from augnet.app.settings import MAX_SEED
 from augnet.data import InputSpec, ReadOptions
 from augnet.model import Model
 from augnet.model.header import MAX_COPIES, Header
@@ -51,7 +52,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="A .csv or .parquet file. Default: CSV on stdout.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="One seed gives one result.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="One seed gives one result.")] = 0,
     copies: Annotated[
         int | None,
         typer.Option(
@@ -146,7 +147,9 @@ def export(
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="A file. Default: stdout, for text.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the copies of onnx and pt2.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="The seed of the copies of onnx and pt2.")
+    ] = 0,
     copies: Annotated[
         int | None,
         typer.Option(

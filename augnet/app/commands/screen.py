@@ -115,5 +115,6 @@ def _status(row: Invariance) -> Text:
 
 
 def output(text: str | Text) -> None:
-    """Print a line on stdout as it is."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Print a line on stdout; names and reasons in it may have control characters."""
+    line = printable(text) if isinstance(text, str) else text
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

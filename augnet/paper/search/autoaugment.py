@@ -19,13 +19,15 @@ def autoaugment(
     storage: str | None = None,
     study: str = "autoaugment",
     settings: Config | None = None,
+    points: int | None = None,
 ) -> Iterator[Policy]:
     """Train from scratch with each suggested policy; its value is the validation score.
 
     A trial that is worse at some epoch than most trials were is pruned. Yields the best policy so
-    far after every `pause` trials. All trials of a study have the same `settings`.
+    far after every `pause` trials. All trials of a study have the same `settings`; `points` is None
+    if others use the study.
     """
-    opened = open_study(storage, study, task.seed, settings)
+    opened = open_study(storage, study, task.seed, settings, points)
 
     def value(trial: optuna.trial.Trial) -> float:
         def report(epoch: int, score: float) -> None:
@@ -37,5 +39,5 @@ def autoaugment(
 
         return task.train(suggest_policy(trial, task.all_transforms), on_epoch=report).valid
 
-    for _ in run_trials(opened, task, value, trials, pause):
+    for _ in run_trials(opened, task, value, trials, pause, points):
         yield suggest_policy(best_trials(opened)[0], task.all_transforms)

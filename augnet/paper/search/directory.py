@@ -28,13 +28,13 @@ from augnet.paper.search import SEARCHES
 from augnet.paper.search.curves import Point, SearchCurve, TrainingCurve
 from augnet.paper.search.space import as_table, search_space
 from augnet.paper.search.task import Task
-from augnet.paper.search.trials import check_storage
+from augnet.paper.search.trials import check_storage, local_storage
 from augnet.training import DirectoryError, ResumableDirectory
 from augnet.trunks import TRUNKS
 from augnet.validation import nearest
 
 POINTS = "points.jsonl"
-NO_OPTIONS = ("task", "storage", "study", "settings")  # arguments that the directory sets
+NO_OPTIONS = ("task", "storage", "study", "settings", "points")  # arguments that the directory sets
 
 
 class SearchDirectory:
@@ -95,13 +95,22 @@ class SearchDirectory:
             name = f"{self.config.experiment}-{self.config.protocol}-{self.method}-{self.seed}"
             if storage:
                 check_storage(storage, name, self.config)
-            local = f"sqlite:///{self.path / 'study.db'}"
-            options |= {"storage": storage or local, "study": name, "settings": self.config}
+            options |= {"storage": storage, "study": name, "settings": self.config}
         task = build_task(self.config, self.seed)
-        return SearchCurve(SEARCHES[self.method](task, **options), task), task.splits
+        local = uses_trials(self.method) and not storage
+        make = self._by_own_trials if local else SEARCHES[self.method]
+        return SearchCurve(make(task, **options), task), task.splits
+
+    def _by_own_trials(self, task: Task, **options: Any) -> Iterator[Policy | ByClass]:
+        """Search by trials that no other process shares; begin once the directory is locked."""
+        options |= {"storage": local_storage(self.path / "study.db")}
+        yield from SEARCHES[self.method](task, points=len(self._points()), **options)
 
     def _options(self) -> dict[str, Any]:
         """Return the options of the search; raise ConfigError for unknown or wrong ones."""
+        for name in self.config.search.options:
+            if name not in SEARCHES:
+                raise ConfigError(f"unknown key 'search.options.{name}'{nearest(name, SEARCHES)}")
         options = dict(self.config.search.options.get(self.method, {}))
         known = inspect.signature(SEARCHES[self.method]).parameters
         for key, value in options.items():
@@ -115,8 +124,7 @@ class SearchDirectory:
     def _resume(self, curve: SearchCurve | TrainingCurve) -> list[dict[str, Any]]:
         """Load the state after the last point, if there is one; return the points so far."""
         if uses_trials(self.method):
-            content = self.directory.read(POINTS) or b""
-            return [json.loads(line) for line in content.splitlines()]
+            return self._points()
         state = self.directory.load_state()
         if state is None:
             return []
@@ -128,6 +136,11 @@ class SearchDirectory:
                 f"{self.path / 'state.pt'} does not fit ({type(error).__name__}: "
                 f"{str(error).splitlines()[0]}): remove it to begin again"
             ) from None
+
+    def _points(self) -> list[dict[str, Any]]:
+        """Read the points so far."""
+        content = self.directory.read(POINTS) or b""
+        return [json.loads(line) for line in content.splitlines()]
 
     def _about(self) -> dict[str, str]:
         """Describe the data, the code and the machine."""
@@ -175,13 +188,19 @@ def build_task(config: Config, seed: int) -> Task:
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{key}: {error}") from None
     splits = make("data", DATASETS, config.data, seed=seed)
+    for transform in chain(*transforms):
+        try:
+            transform.check(splits.train.x[:2])
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"this search cannot use its transforms: {error}") from None
     trunk = partial(make, "trunk", TRUNKS, config.trunk)
     check_fit(config, make("augment", AUGMENTS, config.augment), trunk(), splits)
     return Task(splits, trunk, transforms[0], config.train, transforms[1], seed)
 
 
 def _as_row(point: Point) -> dict[str, Any]:
-    row: dict[str, Any] = point._asdict()
+    # Thirds of passes are added in another order after a kill.
+    row: dict[str, Any] = point._asdict() | {"passes": round(point.passes, 6)}
     policy = row.pop("policy")
     if isinstance(policy, Policy):
         row["policy"] = as_table(policy)

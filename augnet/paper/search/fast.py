@@ -22,6 +22,7 @@ from augnet.paper.search.trials import (
     add_cost_of_others,
     best_trials,
     finished_trials,
+    next_counts,
     open_study,
     run_trial,
     suggest_policy,
@@ -40,29 +41,30 @@ def fast_autoaugment(
     storage: str | None = None,
     study: str = "fast-autoaugment",
     settings: Config | None = None,
+    points: int | None = None,
 ) -> Iterator[Policy]:
     """Search each of some folds by trials, and join the sub-policies of the best trials.
 
     `trials` are per fold; a tenth of them is kept, at most `top`. The value of a policy is the
     share of held-out samples for which the trunk is right on at least one of `views` views.
+    `points` is None if others use the studies.
     """
     parts = [_split(task, held_out, fold) for fold in range(folds)]
     nets = [task.train(splits=part, seed=task.seed + fold).net for fold, part in enumerate(parts)]
     studies = [
-        open_study(storage, f"{study}-{fold}", task.seed + fold, settings) for fold in range(folds)
+        open_study(storage, f"{study}-{fold}", task.seed + fold, settings, points)
+        for fold in range(folds)
     ]
     counted: list[set[int]] = [set() for _ in studies]
     for each, numbers in zip(studies, counted, strict=True):
         add_cost_of_others(each, task, numbers)
-    while (before := _finished(studies)) < trials:
-        for each, net, part, numbers in zip(studies, nets, parts, counted, strict=True):
+    for due in next_counts(lambda: _finished(studies), trials, pause, points):
+        for fold, (each, net, part) in enumerate(zip(studies, nets, parts, strict=True)):
             value = partial(_value, task, net, part.valid, views)
-            for _ in range(min(pause, trials - len(finished_trials(each)))):
-                run_trial(each, task, value, numbers)
-        # An earlier process has yielded the policy of the trials that it finished.
-        if before < _finished(studies) < trials:
-            yield _join(task, studies, top)
-    yield _join(task, studies, top)
+            seed = None if points is None else task.seed + fold
+            while len(finished_trials(each)) < due:
+                run_trial(each, task, value, counted[fold], seed)
+        yield _join(task, studies, top)
 
 
 def _finished(studies: list[Study]) -> int:

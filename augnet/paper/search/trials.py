@@ -2,6 +2,9 @@
 
 A study is kept in a storage: a SQLite file, or a database that several machines share. A search
 that was killed resumes from the trials of its study; the cost of a trial is kept beside its value.
+If no other process uses the study, it resumes exactly: a trial is drawn by the seed and the number
+of trials before it, and what the kill interrupted is drawn again. `points` is then the number of
+policies that the search has yielded, and None if the study is shared.
 A study keeps the settings it was begun with: several studies may share a storage, but trials with
 other settings never share a study.
 """
@@ -11,11 +14,14 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from augnet.layers import Policy, Step
@@ -27,7 +33,7 @@ from augnet.transforms import Transform
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 ENDED = (*FINISHED, TrialState.FAIL)  # failed trials cost time, too
 MAX_FAILURES = 5  # in a row
-SETTINGS = "settings"  # user attribute of a study
+SETTINGS, INTERRUPTED = "settings", "interrupted"  # user attributes of a study
 FREE_SETTINGS = {"root", "cache", "trials"}  # may differ between machines that share a study
 HEARTBEAT = 60  # seconds; the trial of a process that is silent for longer has failed
 SURVIVABLE = (RuntimeError, ValueError, ArithmeticError)
@@ -60,14 +66,21 @@ def _by_label(transforms: list[Transform]) -> dict[str, Transform]:
 
 
 def open_study(
-    storage: str | None, name: str, seed: int, settings: Config | None = None
+    storage: str | None,
+    name: str,
+    seed: int,
+    settings: Config | None = None,
+    points: int | None = None,
 ) -> optuna.Study:
     """Open a study, or begin it; raise ConfigError if it was begun with other settings.
 
     Only the process that begins it uses the seed, so that others suggest other policies. A study
-    with trials but without settings is accepted.
+    with trials but without settings is accepted. If the study is not shared, trials that still run
+    were interrupted by a kill.
     """
     study = _create(storage, name, seed)
+    if points is not None:
+        _end_interrupted(study)
     if settings is None:
         return study
     if SETTINGS not in study.user_attrs and not study.get_trials(deepcopy=False):
@@ -81,6 +94,14 @@ def check_storage(storage: str, name: str, settings: Config) -> None:
     for kept in optuna.get_all_study_summaries(_open_storage(storage), include_best_trial=False):
         if kept.study_name == name or kept.study_name.startswith(f"{name}-"):
             _refuse_other_settings(kept.study_name, kept.user_attrs.get(SETTINGS), settings)
+
+
+def local_storage(path: Path) -> str:
+    """Return the address of a SQLite file, whose name may have any character."""
+    try:
+        return URL.create("sqlite", database=str(path)).render_as_string()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{path} is no UTF-8, which SQLite needs: choose another --out") from None
 
 
 def _open_storage(storage: str) -> RDBStorage:
@@ -135,17 +156,44 @@ def _create(storage: str | None, name: str, seed: int) -> optuna.Study:
         "direction": "maximize",
         "pruner": optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
     }
+    if storage is not None:
+        settings["storage"] = _open_storage(storage)
+    try:
+        return optuna.create_study(**settings, sampler=_sampler(seed))
+    except optuna.exceptions.DuplicatedStudyError:
+        return optuna.create_study(**settings, sampler=_sampler(None), load_if_exists=True)
+
+
+def _sampler(seed: int | None) -> optuna.samplers.TPESampler:
     with warnings.catch_warnings():
         # The constant liar may change in Optuna; tests cover how it is used here.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        if storage is not None:
-            settings["storage"] = _open_storage(storage)
-        try:
-            sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
-            return optuna.create_study(**settings, sampler=sampler)
-        except optuna.exceptions.DuplicatedStudyError:
-            sampler = optuna.samplers.TPESampler(constant_liar=True)
-            return optuna.create_study(**settings, sampler=sampler, load_if_exists=True)
+        return optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+
+
+def _end_interrupted(study: optuna.Study) -> None:
+    """Let trials fail that a kill has interrupted; note them first, as they cost nothing."""
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    _note_interrupted(study, *(trial.number for trial in running))
+    for trial in running:
+        study.tell(trial.number, state=TrialState.FAIL)
+
+
+def _note_interrupted(study: optuna.Study, *numbers: int) -> None:
+    if numbers:
+        study.set_user_attr(INTERRUPTED, sorted({*_interrupted(study), *numbers}))
+
+
+def _interrupted(study: optuna.Study) -> set[int]:
+    """Return the numbers of the trials that were interrupted, by a kill or by Ctrl-C."""
+    return set(study.user_attrs.get(INTERRUPTED, ()))
+
+
+def _ended(study: optuna.Study) -> list[FrozenTrial]:
+    """Return the trials that have ended by themselves."""
+    interrupted = _interrupted(study)
+    ended = study.get_trials(deepcopy=False, states=ENDED)
+    return [trial for trial in ended if trial.number not in interrupted]
 
 
 def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
@@ -160,26 +208,39 @@ def best_trials(study: optuna.Study, count: int = 1) -> list[FrozenTrial]:
 
 
 def run_trial(
-    study: optuna.Study, task: Task, value: Callable[[Trial], float], counted: set[int]
+    study: optuna.Study,
+    task: Task,
+    value: Callable[[Trial], float],
+    counted: set[int],
+    seed: int | None = None,
 ) -> None:
     """Run one trial and keep its cost; raise SearchError after several failures in a row.
 
     A single failure is recorded as a failed trial. `counted` are the numbers of the trials whose
-    cost the task includes; the cost of other processes is added after the trial.
+    cost the task includes; the cost of other processes is added after the trial. `seed` is that of
+    a study that is not shared.
     """
+    if seed is not None:
+        both = np.random.SeedSequence([seed, len(_ended(study))])
+        study.sampler = _sampler(int(both.generate_state(1)[0]))
 
     def objective(trial: Trial) -> float:
         counted.add(trial.number)
         began, before = time.perf_counter(), task.passes
         try:
             return value(trial)
+        except KeyboardInterrupt:
+            _note_interrupted(study, trial.number)
+            raise
         finally:
             trial.set_user_attr("seconds", time.perf_counter() - began)
             trial.set_user_attr("passes", task.passes - before)
 
     study.optimize(objective, n_trials=1, catch=SURVIVABLE)
     add_cost_of_others(study, task, counted)
-    last = study.get_trials(deepcopy=False)[-MAX_FAILURES:]
+    interrupted = _interrupted(study)
+    trials = study.get_trials(deepcopy=False)
+    last = [trial for trial in trials if trial.number not in interrupted][-MAX_FAILURES:]
     if len(last) == MAX_FAILURES and all(trial.state == TrialState.FAIL for trial in last):
         raise SearchError(
             f"{MAX_FAILURES} trials in a row failed in study {study.study_name!r}: see the "
@@ -189,7 +250,7 @@ def run_trial(
 
 def add_cost_of_others(study: optuna.Study, task: Task, counted: set[int]) -> None:
     """Add to the task the cost of all trials that are not counted yet."""
-    for trial in study.get_trials(deepcopy=False, states=ENDED):
+    for trial in _ended(study):
         if trial.number in counted:
             continue
         counted.add(trial.number)
@@ -198,17 +259,37 @@ def add_cost_of_others(study: optuna.Study, task: Task, counted: set[int]) -> No
 
 
 def run_trials(
-    study: optuna.Study, task: Task, value: Callable[[Trial], float], trials: int, pause: int
+    study: optuna.Study,
+    task: Task,
+    value: Callable[[Trial], float],
+    trials: int,
+    pause: int,
+    points: int | None = None,
 ) -> Iterator[int]:
     """Run trials until so many are finished; yield their number after every `pause` trials."""
     counted: set[int] = set()
     add_cost_of_others(study, task, counted)
-    count = len(finished_trials(study))
-    if count >= trials:
-        yield count
-    while count < trials:
-        pauses = count // pause
-        run_trial(study, task, value, counted)
-        count = len(finished_trials(study))
-        if (count // pause > pauses or count >= trials) and best_trials(study):
-            yield count
+    seed = None if points is None else task.seed
+    for due in next_counts(lambda: len(finished_trials(study)), trials, pause, points):
+        while len(finished_trials(study)) < due:
+            run_trial(study, task, value, counted, seed)
+        if best_trials(study):
+            yield len(finished_trials(study))
+
+
+def next_counts(
+    finished: Callable[[], int], trials: int, pause: int, points: int | None
+) -> Iterator[int]:
+    """Yield how many trials have to be finished before each of the next policies.
+
+    After a kill the trials of a policy may be finished, and the policy may not be yielded yet.
+    """
+    rounds = finished() // pause if points is None else points
+    if points is not None and points * pause >= trials:
+        return
+    while True:
+        due = min(trials, (rounds + 1) * pause)
+        yield due
+        if due == trials:
+            return
+        rounds = max(rounds + 1, finished() // pause) if points is None else rounds + 1

@@ -72,6 +72,11 @@ def test_images_are_searched_too(tmp_path):
         (["adda", "sleep", "--set", "search.options.adda.epoch=1"], "did you mean 'epochs'"),
         (["adda", "sleep", "--set", "search.options.adda.epochs='x'"], "a whole number from 1"),
         (["adda", "sleep", "--set", "search.options.adda.pause=0"], "a whole number from 1"),
+        (
+            ["adda", "sleep", "--set", "search.options.adds.epochs=1"],
+            "unknown key 'search.options.adds'",
+        ),
+        (["adda", "sinusoids", "--set", "search.more=['rotate']"], "rotate takes images"),
         (["none", "sleep", "--set", "data.windows=0"], "got windows=0"),
         (["adda", "sleep", "--storage", "sqlite:///x.db"], "--storage is for searches by trials"),
         (["autoaugment", "sleep", "--storage", "nonsense://me:secret@x"], "me:***@x' cannot be op"),
