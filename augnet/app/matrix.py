@@ -60,7 +60,9 @@ def _cell(row: Invariance, labels: PartRange | None, found: AuditedPart | None) 
     text, more = "–", []
     if labels is not None:
         text = _range(row, labels)
-        if not isinstance(row.transform, Bernoulli):
+        if labels.reason:
+            more.append(labels.reason)
+        elif labels.kept and not isinstance(row.transform, Bernoulli):
             more.append(f"{labels.interval[0]:.3g} to {labels.interval[1]:.3g}")
         more.append(f"{labels.samples} samples")
     if found is None:

@@ -52,7 +52,8 @@ def _part(
     labels: Invariance,
     response: Response,
 ) -> AuditedPart:
-    found = comparison.compare(part or labels, response, labels.reason)
+    known = part or labels
+    found = comparison.compare(known, response, known.reason)
     finding: Finding = "unclear" if len(response.rows) < MIN_PART else found.finding
     strength, interval = found.held.strengths(labels.transform)
     return AuditedPart(name, finding, part, strength, interval, found.cost, len(response.rows))

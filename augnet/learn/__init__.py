@@ -22,7 +22,10 @@ Modules, in the order of the work:
     decide      the status, the range and its interval
     response    errors and changed predictions against strength
     held        how far an error stays within the tolerance
-    parted      a branch in which each class, or direction, has a range of its own
+    sweep       training with one range that grows, for classes and directions
+    accounts    what a range costs each class
+    meeting     where two classes look the same
+    stages      a sweep from stage to stage, and the range of each class or direction
     parts       ranges of classes and directions
     search      the reference, and a branch for each transform
     seeds       the results of several seeds, joined

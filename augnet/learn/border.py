@@ -70,7 +70,7 @@ def _crossed(
 
 
 def _nearer(before: Tensor, after: Tensor, others: Tensor, config: LearnConfig) -> bool:
-    for represent in _representations(before):
+    for represent in representations(before):
         start, end, goal = represent(before), represent(after), represent(others)
         among = torch.cdist(goal, goal).fill_diagonal_(torch.inf).amin(1).median()
         first, last = (torch.cdist(each, goal).amin(1) - among for each in (start, end))
@@ -82,7 +82,7 @@ def _nearer(before: Tensor, after: Tensor, others: Tensor, config: LearnConfig) 
     return False
 
 
-def _representations(x: Tensor) -> list[Callable[[Tensor], Tensor]]:
+def representations(x: Tensor) -> list[Callable[[Tensor], Tensor]]:
     """Return ways to compare samples: as they are, and signals by their spectra too."""
     ways: list[Callable[[Tensor], Tensor]] = [lambda x: x.flatten(1)]
     if x.dim() == 3:

@@ -120,6 +120,19 @@ class LearnConfig:
     # Curves of the error against strength
     curves: bool = constant(False, "Measure curves and directions without by_class, too.")
 
+    # Sweeps: training goes on with ranges that grow, for classes and directions
+    stages: int = constant(15, "Ranges of a sweep, from the least to the limit.")
+    least_stage: float = constant(0.04, "The least of them, as a fraction of the limit.")
+    stage_steps: float = constant(0.15, "Steps in each, as a fraction of the reference's.")
+    warm_stages: int = constant(4, "How often these are repeated before the first measurement.")
+    stage_average: float = constant(0.98, "Factor of the running average of weights.")
+    class_factor: float = constant(
+        3.0, "Tolerances of a class are so many times as large, at most."
+    )
+    stage_extensions: int = constant(3, "How often these are repeated while a cost falls.")
+    meeting_distance: float = constant(0.1, "Distance left between two classes that meet, at most.")
+    stage_falling: float = constant(0.9, "A cost that falls below this fraction falls.")
+
     # Borders, beyond which a class has become another
     border_strengths: int = constant(20, "Strengths at which a border is searched for.")
     min_crossing: float = constant(0.2, "Least fraction of a class that crosses a border.")

@@ -1,5 +1,6 @@
 """How far an error stays within the tolerance: for all samples, a class, or a direction."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.learn.config import LearnConfig
-from augnet.learn.decide import isotonic
+from augnet.learn.decide import TOO_FEW, WIDE, isotonic
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.parts import CurvePoint, PartRange, PartStatus
 from augnet.learn.response import Response
@@ -15,8 +16,18 @@ from augnet.transforms import Bernoulli, Transform
 
 NEVER = 2.0
 """A fraction of the limit that is beyond it."""
+TOO_LOW = "the range is below the least that was measured"
 MIN_PART = 12
 """Fewer held-out samples of a class can tell nothing."""
+
+
+@dataclass(frozen=True)
+class PartCosts:
+    """What a stage of a sweep costs a part."""
+
+    excess: Tensor
+    """By how much too much error is added: of all samples, then of resampled ones (1 + R,)."""
+    added: float
 
 
 @dataclass(frozen=True)
@@ -112,21 +123,50 @@ def curve(response: Response, evaluator: Evaluator, config: LearnConfig) -> tupl
 
 
 def part_range(
-    response: Response, evaluator: Evaluator, tolerance: float, config: LearnConfig, name: str
+    name: str,
+    transform: Transform,
+    fractions: Sequence[float],
+    costs: Sequence[PartCosts],
+    samples: int,
+    tolerance: float,
+    config: LearnConfig,
 ) -> PartRange:
-    """Return the range of a part of the samples, or of one direction."""
-    transform, samples = response.transform, len(response.rows)
+    """Return the range of a part, from what each stage of a sweep costs it.
+
+    Stages end at fractions of the limit. A range whose interval includes 0 is none.
+    """
     if samples < MIN_PART:
-        return PartRange(name, "unclear", 0.0, (0.0, 0.0), samples)
-    held = find_held(response, evaluator, tolerance, config)
-    strength, interval = held.strengths(transform)
-    status: PartStatus = "reached_limit" if held.fraction > config.near_limit else "bounded"
+        return unclear_part(name, samples, TOO_FEW)
+    excess = torch.stack([each.excess for each in costs], 1)
     if isinstance(transform, Bernoulli):
-        status = "reached_limit" if held.reached else "not_invariant"
-        if held.low < 1 < held.high:
-            status = "unclear"
-    elif min(1.0, held.high) - held.low > config.max_width:
-        status = "unclear"
-    elif held.fraction < config.start / 2:
-        status = "not_invariant"
+        lost = (excess[:, 0] > 0).to(excess)
+        if lost[1:].quantile(0.05) < lost[1:].quantile(0.95):
+            return unclear_part(name, samples, TOO_FEW)
+        limit = transform.limit
+        if lost[0]:
+            return PartRange(name, "not_invariant", 0.0, (0.0, 0.0), samples)
+        return PartRange(name, "reached_limit", limit, (limit, limit), samples)
+    low, at, high = _places(isotonic(excess), fractions, -tolerance)
+    held = Held(at[0].item(), low[1:].quantile(0.05).item(), high[1:].quantile(0.95).item())
+    strength, interval = held.strengths(transform)
+    wide = min(1.0, held.high) - held.low > config.max_width
+    if held.low <= 0:
+        half = _half_cost(fractions, costs)
+        if not wide and half > fractions[0] and held.fraction < config.min_range * half:
+            return PartRange(name, "not_invariant", 0.0, interval, samples)
+        return unclear_part(name, samples, TOO_LOW if held.high < 1.01 * fractions[0] else TOO_FEW)
+    if wide or math.log(min(1.0, held.high) / held.low) / 2 > config.max_half_width:
+        return unclear_part(name, samples, WIDE)
+    status: PartStatus = "reached_limit" if held.fraction > config.near_limit else "bounded"
     return PartRange(name, status, strength, interval, samples)
+
+
+def unclear_part(name: str, samples: int, reason: str) -> PartRange:
+    """Return that nothing is known about a part, and why."""
+    return PartRange(name, "unclear", 0.0, (0.0, 0.0), samples, reason)
+
+
+def _half_cost(fractions: Sequence[float], costs: Sequence[PartCosts]) -> float:
+    """Return the fraction of the limit at which half of the largest cost is reached."""
+    half = max(each.added for each in costs) / 2
+    return next(f for f, each in zip(fractions, costs, strict=True) if each.added >= half)

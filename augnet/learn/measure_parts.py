@@ -1,22 +1,26 @@
 """Measure the curve of a transform, and the ranges of its directions and of classes."""
 
-import time
 from dataclasses import replace
 
 from torch import nn
 
+from augnet.learn.accounts import Accounts
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
-from augnet.learn.held import curve, find_held, part_range
-from augnet.learn.parted import PartedBranch
+from augnet.learn.held import curve, unclear_part
+from augnet.learn.meeting import find_meetings
 from augnet.learn.parts import PartRange
-from augnet.learn.response import Response, fractions_of, measure_response
+from augnet.learn.response import Response, fractions_of, measure_response, to_fraction
 from augnet.learn.result import Invariance
-from augnet.transforms import Bernoulli
+from augnet.learn.stages import Stages, stage_ends
+from augnet.learn.sweep import Sweep
+from augnet.transforms import Bernoulli, Signed
 
 SIGNS = ("−", "+")
-CHECKED = 0.5
-"""Ranges of parts are searched for from this fraction of what their training came to."""
+INNER = 0.9
+"""One direction does not grow beyond this fraction of the range of both."""
+START = 0.5
+"""The other one grows from this fraction of that on."""
 
 
 def with_parts(
@@ -24,20 +28,20 @@ def with_parts(
 ) -> Invariance:
     """Add to an answer its curve, ranges of directions that differ, and ranges of classes.
 
-    Curves are those of the network of the branch. Classes and directions have a further branch in
-    which each has its own range; it is trained until the time of day `end`.
+    Curves are those of the network of the branch. Classes and directions have sweeps, which are
+    trained until the time of day `end`.
     """
     reference = branch.reference
     by_class = config.by_class and bool(reference.data.classes)
     if reference.doubt:
-        return replace(found, by_class=_unknown(branch)) if by_class else found
+        return replace(found, by_class=_unknown(branch, reference.doubt)) if by_class else found
     network = branch.average.network if branch.loop.done else reference.network
-    steps = fractions_of(found)
-    response = _measured(branch, network, steps)
+    response = _measured(branch, network, fractions_of(found))
     found = replace(found, curve=curve(response, reference.evaluator, config))
-    found = replace(found, by_direction=_by_direction(branch, response, config, end))
     if by_class:
-        found = replace(found, by_class=_by_class(branch, response, config, end))
+        found = replace(found, by_class=_by_class(branch, config, end))
+    if _differ(branch, response, config):
+        found = replace(found, by_direction=_by_direction(branch, found, config, end))
     return found
 
 
@@ -55,80 +59,67 @@ def _measured(branch: Branch, network: nn.Module, steps: tuple[float, ...]) -> R
     return response
 
 
+def _by_class(branch: Branch, config: LearnConfig, end: float | None) -> tuple[PartRange, ...]:
+    """Return the range of each class."""
+    reference, transform = branch.reference, branch.transform
+    sweep = Sweep(reference, transform, config, "classes")
+    stages = Stages(sweep, Accounts(reference, config, by_class=True), end)
+    fractions = [1.0]
+    if not isinstance(transform, Bernoulli):
+        fractions = stage_ends(config, config.least_stage)
+    if isinstance(transform, Signed):
+        stages.meetings[:] = find_meetings(reference.data, transform, fractions, config)
+        stages.train_control()
+    stages.run([(each, (each, each)) for each in fractions])
+    return stages.parts(_names(branch))
+
+
+def _differ(branch: Branch, response: Response, config: LearnConfig) -> bool:
+    """Whether the network of a branch errs more in one direction than in the other."""
+    if len(response.added) < 2:
+        return False
+    evaluator, rows = branch.reference.evaluator, response.rows
+    for difference in response.added[0] - response.added[1]:
+        noise = config.min_deviations * evaluator.deviation(difference, rows)
+        if abs(evaluator.mean(difference, rows).item()) > max(noise, branch.reference.tolerance):
+            return True
+    return False
+
+
 def _by_direction(
-    branch: Branch, response: Response, config: LearnConfig, end: float | None
+    branch: Branch, found: Invariance, config: LearnConfig, end: float | None
 ) -> tuple[PartRange, ...]:
-    """Return the ranges of both directions if they differ beyond their intervals."""
-    reference = branch.reference
-    if len(response.added) < 2 or not _apart(branch, response, config):
+    """Return the ranges of both directions if they differ beyond their intervals.
+
+    For each there is a sweep: it grows beyond the range of both, and the other one does not.
+    """
+    if found.status not in ("bounded", "not_invariant"):
         return ()
-    parted = PartedBranch(reference, branch.transform, config, True)
-    network = parted.train(_left(end))
-    if network is None:
-        return ()
-    response = _measured(branch, network, response.fractions)
-    if not _apart(branch, response, config):
-        return ()
-    low, high = (
-        part_range(
-            response.towards(number).beyond(CHECKED * parted.range_of(number)),
-            reference.evaluator,
-            reference.tolerance,
-            config,
-            SIGNS[number],
-        )
-        for number in range(2)
-    )
-    return low, high
-
-
-def _apart(branch: Branch, response: Response, config: LearnConfig) -> bool:
-    """Whether the intervals of both directions do not overlap."""
-    evaluator, tolerance = branch.reference.evaluator, branch.reference.tolerance
-    first, second = (
-        find_held(response.towards(number), evaluator, tolerance, config) for number in range(2)
-    )
-    return first.high <= second.low or second.high <= first.low
-
-
-def _by_class(
-    branch: Branch, response: Response, config: LearnConfig, end: float | None
-) -> tuple[PartRange, ...]:
-    """Return the range of each class; of a Bernoulli transform, by the network of its branch."""
-    reference, data = branch.reference, branch.data
-    names, labels = _names(branch), data.y[reference.held_out]
-    starts = [0.0] * data.classes
-    if not isinstance(branch.transform, Bernoulli):
-        parted = PartedBranch(reference, branch.transform, config, False)
-        network = parted.train(_left(end))
-        if network is None:
-            return _unknown(branch)
-        response = _measured(branch, network, response.fractions)
-        starts = [CHECKED * parted.range_of(number) for number in range(data.classes)]
-    return tuple(
-        part_range(
-            response.of((labels == number).nonzero()[:, 0]).beyond(starts[number]),
-            reference.evaluator,
-            reference.tolerance,
-            config,
-            name,
-        )
-        for number, name in enumerate(names)
-    )
+    inner = INNER * to_fraction(found.transform, found.strength) if found.kept else 0.0
+    ends = stage_ends(config, max(config.least_stage, START * inner))
+    parts: list[PartRange] = []
+    for number, name in enumerate(SIGNS):
+        sweep = Sweep(branch.reference, branch.transform, config, name)
+        stages = Stages(sweep, Accounts(branch.reference, config, by_class=False), end)
+        stages.train_control()
+        others = [min(inner, each) for each in ends]
+        pairs = zip(others, ends, strict=True) if number else zip(ends, others, strict=True)
+        stages.run(list(zip(ends, pairs, strict=True)), number)
+        parts += stages.parts([name])
+    first, second = parts
+    apart = first.interval[1] <= second.interval[0] or second.interval[1] <= first.interval[0]
+    known = all(each.status != "unclear" for each in parts)
+    return (first, second) if known and apart else ()
 
 
 def _names(branch: Branch) -> tuple[str, ...]:
     return branch.data.class_names or tuple(map(str, range(branch.data.classes)))
 
 
-def _unknown(branch: Branch) -> tuple[PartRange, ...]:
-    """Return that nothing is known about any class."""
+def _unknown(branch: Branch, reason: str) -> tuple[PartRange, ...]:
+    """Return that nothing is known about any class, and why."""
     counts = branch.data.y[branch.reference.held_out].bincount(minlength=branch.data.classes)
     return tuple(
-        PartRange(name, "unclear", 0.0, (0.0, 0.0), count)
+        unclear_part(name, count, reason)
         for name, count in zip(_names(branch), counts.tolist(), strict=True)
     )
-
-
-def _left(end: float | None) -> float | None:
-    return None if end is None else end - time.time()

@@ -18,6 +18,8 @@ class PartRange:
     interval: tuple[float, float]
     samples: int
     """Held-out samples that were measured."""
+    reason: str = ""
+    """Why the status is `unclear`."""
 
     @property
     def kept(self) -> bool:

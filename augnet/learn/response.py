@@ -54,17 +54,6 @@ class Response:
             changed=self.changed[..., some],
         )
 
-    def beyond(self, fraction: float) -> "Response":
-        """Return the response from a fraction of the limit on."""
-        first = next((k for k, each in enumerate(self.fractions) if each >= fraction), -1)
-        first %= len(self.fractions)
-        return replace(
-            self,
-            fractions=self.fractions[first:],
-            added=self.added[:, first:],
-            changed=self.changed[:, first:],
-        )
-
     def towards(self, number: int) -> "Response":
         """Return the response in one direction, by its number."""
         part = slice(number, number + 1)

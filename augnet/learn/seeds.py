@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
+from augnet.learn.parts import PartRange
 from augnet.learn.result import Invariance
 
 DISAGREE = "seeds disagree"
@@ -17,9 +18,35 @@ def join_seeds(results: Sequence[Sequence[Invariance]]) -> list[Invariance]:
     more than half of those seeds say so. Its strength and cost are the median of theirs, and its
     interval goes from the least of their lower ends to the largest of their upper ends: it holds
     for other samples and for other seeds. Its response curve is that of the seed whose strength is
-    nearest.
+    nearest. Ranges of classes are joined in the same way.
     """
-    return [_join(rows) if len(rows) > 1 else rows[0] for rows in zip(*results, strict=True)]
+    return [
+        replace(_join(rows), by_class=_join_classes(rows)) if len(rows) > 1 else rows[0]
+        for rows in zip(*results, strict=True)
+    ]
+
+
+def _join_classes(rows: Sequence[Invariance]) -> tuple[PartRange, ...]:
+    """Join the ranges of each class, which all rows have in the same order."""
+    return tuple(_join_parts(parts) for parts in zip(*(row.by_class for row in rows), strict=True))
+
+
+def _join_parts(parts: Sequence[PartRange]) -> PartRange:
+    """Join the ranges of a class as those of a transform."""
+    kinds = ("not_invariant", "unclear")
+    kept = [part for part in parts if part.kept]
+    same = [[part for part in parts if part.status == kind] for kind in kinds]
+    majority = max(*same, kept, key=len)
+    if 2 * len(majority) <= len(parts):
+        return PartRange(parts[0].name, "unclear", 0.0, (0.0, 0.0), parts[0].samples, DISAGREE)
+    if majority is not kept:
+        return majority[0]
+    ends = (min(part.interval[0] for part in kept), max(part.interval[1] for part in kept))
+    reached = [part for part in kept if part.status == "reached_limit"]
+    if 2 * len(reached) > len(kept):
+        return replace(reached[0], interval=ends)
+    strength = median(part.strength for part in kept)
+    return replace(kept[0], status="bounded", strength=strength, interval=ends)
 
 
 def _join(rows: Sequence[Invariance]) -> Invariance:

@@ -71,6 +71,7 @@ class PartRecord(StrictModel):
     strength: Finite
     interval: tuple[Finite, Finite]
     samples: int
+    reason: str = ""
 
 
 class PointRecord(StrictModel):

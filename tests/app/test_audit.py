@@ -332,7 +332,7 @@ def test_the_matrix_shows_classes_and_transforms():
     parts = (
         PartRange("0", "reached_limit", 180.0, (170.0, 180.0), 50),
         PartRange("6", "bounded", 71.0, (60.0, 80.0), 50),
-        PartRange("9", "unclear", 0.0, (0.0, 0.0), 4),
+        PartRange("9", "unclear", 0.0, (0.0, 0.0), 4, "too few"),
     )
     labels = Invariance(Rotate(180.0), "bounded", 71.0, (60.0, 80.0), by_class=parts)
     shown = matrix([("rotate", labels, ())])
@@ -341,6 +341,11 @@ def test_the_matrix_shows_classes_and_transforms():
         ("0", "≥ 180°", "reached_limit"),
         ("6", "71°", "bounded"),
         ("9", "? unclear", "unclear"),
+    ]
+    assert [cells[0].more for _, cells in shown.rows] == [
+        "170 to 180, 50 samples",
+        "60 to 80, 50 samples",
+        "too few, 4 samples",
     ]
     audited = AuditedPart("0", "fragile", parts[0], 40.0, (35.0, 45.0), 0.3, 50)
     cell = matrix([("rotate", labels, [audited])]).rows[0][1][0]

@@ -1,22 +1,24 @@
 """Classes and directions have ranges of their own, which are saved and joined."""
 
-import sys
 from dataclasses import replace
 
+import pytest
 import torch
 from learn_tasks import Shift, generator
 
 from augnet.learn import Invariance, LearnConfig, Learner, learn
+from augnet.learn.decide import NO_TIME
 from augnet.learn.parts import CurvePoint, PartRange
 from augnet.learn.result import name_classes
 from augnet.learn.search import from_plain, to_plain
 from augnet.learn.seeds import join_seeds
+from augnet.learn.sweep import Sweep
 from augnet.model.header import InvarianceRecord
 from augnet.transforms import Rotate, SignFlip
 
 PARTS = (
     PartRange("a", "bounded", 0.5, (0.4, 0.6), 40),
-    PartRange("b", "unclear", 0.0, (0.0, 0.0), 5),
+    PartRange("b", "unclear", 0.0, (0.0, 0.0), 5, "too few"),
 )
 ROW = Invariance(
     Rotate(30.0), "bounded", 12.0, (10.0, 14.0), cost=0.01, by_class=PARTS,
@@ -37,8 +39,9 @@ def test_a_class_that_is_far_from_others_has_a_larger_range():
     far, middle, near = row.by_class
     assert [part.name for part in row.by_class] == ["0", "1", "2"]
     assert far.status in ("bounded", "reached_limit")
-    assert far.strength > 1.5  # 3 is the middle to the next
-    assert middle.strength < 0.8 > near.strength
+    assert 2.0 < far.strength < 3.0  # half of the gap, less the noise
+    assert middle.strength == pytest.approx(0.4, rel=0.3)
+    assert near.strength == pytest.approx(middle.strength, rel=0.2)  # they become each other
     assert far.interval[0] <= far.strength <= far.interval[1]
     assert far.samples == 60
     assert row.curve
@@ -115,10 +118,11 @@ def test_classes_are_unclear_if_nothing_can_be_predicted():
     row = learn(torch.randn_like(x), y, [Shift(1.0)], by_class=True, budget=4)["shift"]
     assert row.status == "unclear"
     assert [(part.status, part.samples) for part in row.by_class] == [("unclear", 20)] * 2
+    assert {part.reason for part in row.by_class} == {"the network is not better than chance"}
 
 
 def test_classes_are_unclear_if_no_time_is_left(monkeypatch):
-    monkeypatch.setattr(sys.modules["augnet.learn.measure_parts"], "_left", lambda end: 0.0)
+    monkeypatch.setattr(Sweep, "train", lambda self, ends, end: None)
     x, y = levels([0.0, 1.0], 80)
     row = learn(x, y, [Shift(1.0)], by_class=True, budget=4)["shift"]
-    assert [part.status for part in row.by_class] == ["unclear", "unclear"]
+    assert [(part.status, part.reason) for part in row.by_class] == [("unclear", NO_TIME)] * 2

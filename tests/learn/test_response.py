@@ -1,4 +1,4 @@
-"""The response of a network to a transform: curves, how far it holds, and ranges of parts."""
+"""The response of a network to a transform: curves, and how far it holds."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from learn_tasks import Rule, Shift, generator
 
 from augnet.learn import LearnConfig
 from augnet.learn.evaluate import Evaluator
-from augnet.learn.held import NEVER, curve, find_held, part_range
+from augnet.learn.held import NEVER, curve, find_held
 from augnet.learn.inputs import prepare_data
 from augnet.learn.response import (
     FRACTIONS,
@@ -59,7 +59,6 @@ def test_a_network_that_never_fails_reaches_the_limit():
     assert held.reached
     strength, interval = held.strengths(found.transform)
     assert (strength, *interval) == pytest.approx((0.1, 0.1, 0.1))
-    assert part_range(found, evaluator, 0.01, CONFIG, "all").status == "reached_limit"
 
 
 def test_flips_hold_or_not():
@@ -70,8 +69,6 @@ def test_flips_hold_or_not():
         found, evaluator = response(rule, SignFlip())
         held = find_held(found, evaluator, 0.01, CONFIG)
         assert (held.fraction, held.low, held.high) == expected
-        status = "reached_limit" if expected[0] else "not_invariant"
-        assert part_range(found, evaluator, 0.01, CONFIG, "x").status == status
 
 
 def test_curves_go_from_one_direction_to_the_other():
@@ -84,19 +81,6 @@ def test_curves_go_from_one_direction_to_the_other():
     assert points[-1].interval[0] < points[-1].added < points[-1].interval[1]
     one, _ = response(lambda x: x[:, 0] > 0, GaussianNoise(0.1))
     assert len(curve(one, evaluator, CONFIG)) == 13
-
-
-def test_parts_have_ranges_of_their_own_and_need_samples():
-    found, evaluator = response(lambda x: x[:, 0] > -0.5, Shift(2.0))
-    labels = evaluator.data.y[found.rows]
-    first, second = (found.of((labels == k).nonzero()[:, 0]) for k in (0, 1))
-    ranges = [part_range(each, evaluator, 0.01, CONFIG, "x") for each in (first, second)]
-    assert [part.status for part in ranges] == ["bounded", "bounded"]
-    assert ranges[0].strength < 0.6 < 1.3 < ranges[1].strength
-    few = part_range(first.of(torch.arange(8)), evaluator, 0.01, CONFIG, "x")
-    assert (few.status, few.samples) == ("unclear", 8)
-    lost, evaluator = response(lambda x: x[:, 0] > -0.91, Shift(2.0))
-    assert part_range(lost, evaluator, 0.01, CONFIG, "x").status == "not_invariant"
 
 
 def test_params_of_a_sample_are_the_same_at_all_strengths():

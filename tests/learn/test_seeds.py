@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from augnet.learn.parts import PartRange
 from augnet.learn.result import Invariance
 from augnet.learn.seeds import join_seeds
 from augnet.transforms import Rotate, SignFlip
@@ -88,3 +89,18 @@ def test_the_response_curve_is_that_of_the_nearest_seed():
     assert join(few, far, far).response == curves[90]
     assert join(NONE, NONE, few).response == ()
     assert join(few, NONE).response == ()  # seeds disagree
+
+
+def test_ranges_of_classes_are_joined_too():
+    def classes(*rows):
+        (joined,) = join_seeds([[replace(FEW, by_class=(row,))] for row in rows])
+        return joined.by_class[0]
+
+    near = PartRange("6", "bounded", 40.0, (30.0, 50.0), 20)
+    far = PartRange("6", "bounded", 60.0, (45.0, 75.0), 21)
+    whole = PartRange("6", "reached_limit", 90.0, (70.0, 90.0), 22)
+    few = PartRange("6", "unclear", 0.0, (0.0, 0.0), 9, "too few")
+    assert classes(near, far) == PartRange("6", "bounded", 50.0, (30.0, 75.0), 20)
+    assert classes(near, whole, whole) == replace(whole, interval=(30.0, 90.0))
+    assert classes(few, few, near) == few
+    assert classes(few, near) == PartRange("6", "unclear", 0.0, (0.0, 0.0), 9, "seeds disagree")
