@@ -1,5 +1,6 @@
 """What the tests share: real data, where it is at hand, and made-up data where it is not needed."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from browsing import start_browser
 
 from augnet.paper.datasets import cifar
 from augnet.training import threads
+
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and so the width of all tables
 
 
 @pytest.fixture(autouse=True)
