@@ -130,7 +130,7 @@ class LearnConfig:
         3.0, "Tolerances of a class are so many times as large, at most."
     )
     stage_extensions: int = constant(3, "How often these are repeated while a cost falls.")
-    meeting_distance: float = constant(0.1, "Distance left between two classes that meet, at most.")
+    meeting_share: float = constant(0.25, "Samples of each class that look like the other then.")
     stage_falling: float = constant(0.9, "A cost that falls below this fraction falls.")
 
     # Borders, beyond which a class has become another

@@ -45,18 +45,23 @@ class Meeting:
     def __init__(self, data: LearnData, transform: Transform, config: LearnConfig) -> None:
         self.data, self.transform = data, transform
         self.seed = zlib.crc32(f"{config.seed} {transform.name} {asdict(transform)}".encode())
-        self.distance = config.meeting_distance
+        self.share = config.meeting_share
         self.rows = [(data.y == number).nonzero()[:SAMPLES, 0] for number in range(data.classes)]
 
     @torch.no_grad()
     def find(self, fractions: Sequence[float]) -> list[int]:
-        """Search for the first fraction of each pair by bisection."""
-        found = [len(fractions)] * self.data.classes
+        """Search for the first fraction of each pair, by bisection below the least of three.
+
+        Beyond it classes need not look alike: a figure that turns on leaves the other one behind.
+        """
+        count = len(fractions)
+        found = [count] * self.data.classes
         for one, other in self._pairs():
-            low, high = 0, min(len(fractions), max(found[one], found[other]))
-            if not high or not self._meet(one, other, fractions[high - 1]):
-                continue
-            while low < high:
+            tried = [round(part * count / 3) - 1 for part in (1, 2, 3)]
+            tried = [each for each in tried if 0 <= each < max(found[one], found[other])]
+            met = (each for each in tried if self._meet(one, other, fractions[each]))
+            low, high = 0, next(met, count)
+            while low < high < count:
                 middle = (low + high) // 2
                 if self._meet(one, other, fractions[middle]):
                     high = middle
@@ -67,7 +72,7 @@ class Meeting:
         return found
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return pairs of classes, both ways: all of them, or those with the closest means."""
+        """Return pairs of classes: all of them, or those with the closest means."""
         if self.data.classes <= PARTNERS + 1:
             partners = [
                 [other for other in range(self.data.classes) if other != one]
@@ -82,40 +87,46 @@ class Meeting:
             (one, other)
             for one, some in enumerate(partners)
             for other in some
-            if enough[one] and enough[other]
+            if enough[one] and enough[other] and (one < other or one not in partners[other])
         ]
 
     def _meet(self, one: int, other: int, fraction: float) -> bool:
-        """Whether the one, moved to an end of a range, looks like the other within it."""
-        generator = Generator(device=self.data.x.device).manual_seed(self.seed)
-        x = self.data.x[self.rows[other]]
-        order = permutation(x, len(x), generator)
-        places = 2 * (order + uniform(x, (len(x),), generator)) / max(1, len(x)) - 1
-        within = self._moved(other, fraction * places, generator)
-        size = (len(self.rows[one]),)
-        ends = [
-            self._moved(one, x.new_full(size, sign * fraction), generator) for sign in (-1.0, 1.0)
-        ]
-        low, high = ends
-        return self._nearer(low, high, within) or self._nearer(high, low, within)
-
-    def _nearer(self, before: Tensor, after: Tensor, others: Tensor) -> bool:
-        """Whether samples are as close to others as these are to each other, and were not before.
+        """Whether both classes, moved to opposite ends of a range, look like the other within it.
 
         Samples that are far from those of their own class, such as waves with any phase, cannot be
         compared.
         """
-        for represent in representations(before):
-            start, end, goal = represent(before), represent(after), represent(others)
-            among = torch.cdist(goal, goal).fill_diagonal_(torch.inf).amin(1).median()
-            first, last = (torch.cdist(each, goal).amin(1).median() for each in (start, end))
-            if first > APART * among and last - among < self.distance * (first - among):
+        generator = Generator(device=self.data.x.device).manual_seed(self.seed)
+        rest = [self.data.x[self.rows[each]] for each in (one, other)]
+        clouds, ends = [], []
+        for x in rest:
+            order = permutation(x, len(x), generator)
+            places = 2 * (order + uniform(x, (len(x),), generator)) / len(x) - 1
+            clouds.append(self._moved(x, fraction * places, generator))
+            edge = x.new_full((len(x),), fraction)
+            ends.append([self._moved(x, sign * edge, generator) for sign in (-1.0, 1.0)])
+        for represent in representations(rest[0]):
+            here, there = (represent(each) for each in clouds)
+            apart = torch.cdist(represent(rest[0]), represent(rest[1])).amin(1).median()
+            first = [_looks_like(represent(end), here, there, apart) for end in ends[0]]
+            second = [_looks_like(represent(end), there, here, apart) for end in ends[1]]
+            if min(first[0], second[1]) > self.share or min(first[1], second[0]) > self.share:
                 return True
         return False
 
-    def _moved(self, number: int, fractions: Tensor, generator: Generator) -> Tensor:
-        x = self.data.x[self.rows[number]]
+    def _moved(self, x: Tensor, fractions: Tensor, generator: Generator) -> Tensor:
         with full_precision(x):
             return apply_at_strength(
                 self.transform, x, fractions.abs(), generator, fractions.sign()
             )
+
+
+def _looks_like(end: Tensor, own: Tensor, others: Tensor, apart: Tensor) -> float:
+    """Return the fraction of samples that are closer to another class than to their own.
+
+    It is 0 if they are not much closer to their own class than both are at rest, `apart`.
+    """
+    mine = torch.cdist(end, own).fill_diagonal_(torch.inf).amin(1)
+    if APART * mine.median() > apart:
+        return 0.0
+    return (torch.cdist(end, others).amin(1) < mine).float().mean().item()

@@ -6,7 +6,7 @@ from learn_tasks import Shift, generator
 from augnet.learn import LearnConfig
 from augnet.learn.inputs import prepare_data
 from augnet.learn.meeting import find_meetings
-from augnet.transforms import FrequencyShift
+from augnet.transforms import AmplitudeScale, FrequencyShift
 
 CONFIG = LearnConfig()
 FRACTIONS = [0.125, 0.25, 0.5, 0.75, 1.0]
@@ -26,12 +26,24 @@ def test_tones_meet_although_their_phases_differ():
     y = torch.arange(240) % 3
     time = torch.arange(400) / 100
     phase = 2 * torch.pi * torch.rand(240, 1, generator=generator())
-    tone = torch.sin(2 * torch.pi * torch.tensor([10.0, 14.0, 0.0])[y][:, None] * time + phase)
+    tone = torch.sin(2 * torch.pi * torch.tensor([10.0, 13.5, 0.0])[y][:, None] * time + phase)
     noise = torch.randn(240, 400, generator=generator(1))
     x = torch.where((y == 2)[:, None], noise, tone + 0.1 * noise)[:, None]
     data = prepare_data(x, y, generator())
     found = find_meetings(data, FrequencyShift(8.0, sfreq=100.0), FRACTIONS, CONFIG)
-    assert found == [1, 1, 5]  # at 2 of 8 Hz, and never
+    assert found == [1, 1, 5]  # before 2 of 8 Hz, and never
+
+
+def test_signals_that_shrink_do_not_meet():
+    """All samples come close to each other then, but not closer than those of one class."""
+    y = torch.arange(240) % 3
+    time = torch.arange(100) / 100
+    shape = torch.stack([(6.28 * k * time).sin() for k in (3, 3, 7)])[y]
+    x = torch.tensor([1.0, 4.0, 2.0])[y][:, None] * shape
+    x = (x * (1 + 0.05 * torch.randn(240, 100, generator=generator())))[:, None]
+    data = prepare_data(x, y, generator())
+    found = find_meetings(data, AmplitudeScale(16.0), FRACTIONS, CONFIG)
+    assert found == [1, 1, 5]  # a factor of 2, half of the gap, and never
 
 
 def test_few_samples_meet_nothing():
