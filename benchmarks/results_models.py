@@ -1,6 +1,5 @@
 """Make the pages of results of the demo, of benchmarks/value.py and of benchmarks/audit.py."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -122,7 +121,7 @@ def _score(row: Kept | None) -> str:
     if "learn less this" not in row:
         return text
     half = row["half of the interval"]
-    interval = "" if half is None or math.isnan(half) else f" ± {100 * half:.1f}"
+    interval = "" if half is None else f" ± {100 * half:.1f}"
     return f"{text} ({100 * row['learn less this']:+.1f}{interval})"
 
 

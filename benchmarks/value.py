@@ -210,12 +210,12 @@ def keys(options: argparse.Namespace) -> list[Key]:
     return [(*pair, seed) for seed in range(options.seeds) for pair in found]
 
 
-def mean_and_half(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean of paired differences and half of its 90 % interval (Student)."""
+def mean_and_half(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean of paired differences and half of its 90 % interval (Student), if any."""
     count = len(values)
     mean = sum(values) / count
     if count < 2:
-        return mean, math.nan
+        return mean, None
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
     student = {2: 6.314, 3: 2.920, 4: 2.353, 5: 2.132}.get(count, 1.9)
     return mean, student * deviation / math.sqrt(count)
@@ -252,24 +252,29 @@ def rows_of(methods: dict[str, dict[int, Cell]]) -> dict[str, Any]:
     return rows
 
 
+def half_of(row: dict[str, Any]) -> float:
+    """Return half of the interval of a difference; 0 if there is one seed."""
+    return row["half of the interval"] or 0.0
+
+
 def summary(found: dict[str, Any]) -> dict[str, Any]:
     """Return the mean rank of each method, and how often learn is first or close to the first.
 
-    Close: the interval of the paired difference to the first includes 0. Ranks are of the methods
-    that fit images, over the data sets with images.
+    Close: the interval of the paired difference to the first includes 0. One seed has no interval:
+    the difference itself counts. Ranks are of the methods that fit images, over the data sets with
+    images; a data set without `learn` does not count.
     """
+    found = {name: rows for name, rows in found.items() if "learn" in rows}
     ranks: dict[str, list[int]] = defaultdict(list)
     first = close = above = 0
     for rows in found.values():
         order = sorted(rows, key=lambda method: -rows[method]["score"])
-        if "learn" not in rows:
-            continue
         first += order[0] == "learn"
         best = rows[order[0]]
-        close += order[0] == "learn" or best["learn less this"] + best["half of the interval"] >= 0
+        close += order[0] == "learn" or best["learn less this"] + half_of(best) >= 0
         plain = rows.get("none", {})
         if "learn less this" in plain:
-            above += plain["learn less this"] - plain["half of the interval"] > -0.003
+            above += plain["learn less this"] - half_of(plain) > -0.003
         if "by hand" in rows:
             for method in order:
                 ranks[method].append(1 + order.index(method))
@@ -312,7 +317,7 @@ def report(cells: list[Cell]) -> None:
     for name, rows in found.items():
         for method, row in rows.items():
             if "learn less this" in row:
-                mean, half = 100 * row["learn less this"], 100 * row["half of the interval"]
+                mean, half = 100 * row["learn less this"], 100 * half_of(row)
                 print(f"{name:16} learn less {method:16} {mean:+.1f} ± {half:.1f} points")
     seeds = 1 + max((cell["seed"] for cell in cells), default=-1)
     names = " ".join(found)
