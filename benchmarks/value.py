@@ -317,8 +317,9 @@ def report(cells: list[Cell]) -> None:
     for name, rows in found.items():
         for method, row in rows.items():
             if "learn less this" in row:
-                mean, half = 100 * row["learn less this"], 100 * half_of(row)
-                print(f"{name:16} learn less {method:16} {mean:+.1f} ± {half:.1f} points")
+                half = f" ± {100 * half_of(row):.1f}" if half_of(row) else ", one seed"
+                mean = 100 * row["learn less this"]
+                print(f"{name:16} learn less {method:16} {mean:+.1f}{half} points")
     seeds = 1 + max((cell["seed"] for cell in cells), default=-1)
     names = " ".join(found)
     counts = summary(found)
