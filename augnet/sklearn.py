@@ -46,7 +46,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self,
         transforms: str | Iterable[TransformSpec] = "auto",
         layers: Iterable[Iterable[TransformSpec]] | None = None,
-        trunk: Trunk = "small",
+        trunk: Trunk = "auto",
         budget: int | float | str | None = None,
         seeds: int = 1,
         copies: int = 10,
@@ -104,7 +104,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.model_ = Model.of(
             result.net,
             spec.shape,
-            trunk=self.trunk if isinstance(self.trunk, str) else "given:trunk",
+            trunk=config.net_trunk if isinstance(config.net_trunk, str) else "given:trunk",
             classes=classes,
             input_spec=spec,
             invariances=result.invariances,

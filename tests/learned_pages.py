@@ -12,7 +12,7 @@ from augnet.learn.result import Invariance
 from augnet.model import Model
 from augnet.model.header import GainRecord, Measurement
 from augnet.transforms import Contrast, HorizontalFlip, Invert, Rotate, Scale, TranslateX
-from augnet.trunks.small import default_trunk
+from augnet.trunks.small import small_trunk
 
 CHANCE = "the network is not better than chance"
 SPAN = "the interval spans most of the search range, from 4° to 171°: more samples would narrow it"
@@ -43,7 +43,7 @@ def model_of(rows, values=False, **measurement):
     """Return a model with these invariances, whose augmentation has the kept ones."""
     torch.manual_seed(0)
     layers = [AugmentationLayer(row.transform, magnitude=row.magnitude) for row in rows if row.kept]
-    trunk = default_trunk((1, 12, 12), 1 if values else 3)
+    trunk = small_trunk((1, 12, 12), 1 if values else 3)
     if values:
         trunk = Scaled(trunk, torch.zeros(()), torch.ones(()))
     augment = AugmentationModule(*layers) if layers else identity

@@ -88,7 +88,7 @@ class Job:
         result, test = self.learner.result, self.split.test
         assert test.y is not None
         fields: dict[str, Any] = {
-            "trunk": self.settings.learn.trunk,
+            "trunk": self.settings.learn.net_trunk,
             "classes": test.classes,
             "input_spec": self.input_spec,
             "invariances": name_classes(result.invariances, test.classes),

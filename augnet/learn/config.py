@@ -47,7 +47,9 @@ class LearnConfig:
         None, "Let each layer select one transform: a list of transforms for each."
     )
     trunk: Trunk = option(  # noqa: RUF009
-        "small", "A name of TRUNKS, a module, or a function that builds one."
+        "auto",
+        "A name of TRUNKS, a module, or a function that builds one. auto: small to measure, "
+        "medium for the net.",
     )
     budget: int | float | str | None = option(
         None, "Epochs, or a time such as 90s, 10m or 1h. Default: as long as it takes."
@@ -191,6 +193,18 @@ class LearnConfig:
                 raise ValueError(f"{name} takes a fraction in (0, 1]; got {getattr(self, name)!r}")
 
     @property
+    def search_trunk(self) -> Trunk:
+        """The trunk that measures transforms."""
+        return "small" if _is_auto(self.trunk) else self.trunk
+
+    @property
+    def net_trunk(self) -> Trunk:
+        """The trunk of the net. Selective layers go on with the trunk that measures."""
+        if not _is_auto(self.trunk):
+            return self.trunk
+        return "medium" if self.layers is None else "small"
+
+    @property
     def epochs(self) -> int | None:
         """The budget, if it is a number of epochs."""
         budget = parse_budget(self.budget)
@@ -201,6 +215,10 @@ class LearnConfig:
         """The budget, if it is a time."""
         budget = parse_budget(self.budget)
         return budget if isinstance(budget, float) else None
+
+
+def _is_auto(trunk: Trunk) -> bool:
+    return isinstance(trunk, str) and trunk == "auto"
 
 
 OPTIONS = tuple(each for each in fields(LearnConfig) if each.metadata.get("option"))

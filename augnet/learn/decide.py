@@ -189,10 +189,11 @@ def decide_border(
     """Decide if a branch would go beyond a border, where it can only be right by traces.
 
     At the border, samples of one class reach those of another that stay where they are. A signed
-    transform moves both towards each other, so that they meet halfway.
+    transform moves both towards each other, so that they meet halfway. If the reference ignores
+    more than that, the range is between what it ignores and the border.
     """
     transform = measured.transform
-    middle = max(kept, border / 2)
+    middle = border / 2 if kept < border / 2 else (kept + border) / 2
     strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
     cost = measured.mean(measured.added(middle, measured.repeats(config)))
     if kept < config.min_range * border:

@@ -44,8 +44,9 @@ class Plan(NamedTuple):
 class FinalNet:
     """Train nets that draw 0, 1, 2 or 3 transforms per sample, then the best one on all samples.
 
-    Those that are compared go on from the reference, and take the same steps: from scratch, few
-    steps would favor plain training. Three draws are tried if two are better than one; then the
+    Those that are compared go on from one plain training, and take the same steps: from scratch,
+    few steps would favor plain training. That training is the reference, if the net has its trunk;
+    else it comes first. Three draws are tried if two are better than one; then the
     best number with one flip for half of all samples, and without transforms that are applied as a
     whole. A net that draws none is plain training: it is taken if all others are worse.
     """
@@ -64,6 +65,9 @@ class FinalNet:
         self.kept = [row for row in rows if row.kept]
         self.trunk, self.generator, self.config, self.planned = trunk, generator, config, steps
         self.compared: dict[Plan, Compared] = {}
+        self.base = _fitting_state(reference.best, trunk)
+        """The weights from which compared nets go on; None before they are trained."""
+        self.own_base = self.base is None
         self.choice = None if self.kept else Plan(0)
         self.uses = self._uses_of_flips()
         whole = all(isinstance(row.transform, Bernoulli) for row in self.kept)
@@ -128,20 +132,28 @@ class FinalNet:
                 yield row | {"phase": phase, "draws": self.plan.draws, "done": self._done(last)}
             if self.choice is not None:
                 return
-            self._compare()
+            if self.base is None:
+                self._keep_base()
+            else:
+                self._compare()
 
     def _part(self) -> float:
         """Return the part of the work left that the current training is."""
         if self.choice is not None:
             return 1.0
-        left = self._most - len(self.compared)
+        left = self._most - self._finished
         one = self.config.compared_fraction
         return one / (left * one + 1)
 
     @property
     def _most(self) -> int:
-        """How many nets are compared, at most."""
-        return self.max_draws + 1 + len(self.uses)
+        """How many nets are trained before the last one, at most."""
+        return self.max_draws + 1 + len(self.uses) + self.own_base
+
+    @property
+    def _finished(self) -> int:
+        """How many of them are trained."""
+        return len(self.compared) + (self.own_base and self.base is not None)
 
     def _done(self, last: bool) -> float:
         """Return the part of all work of `learn` that is done."""
@@ -149,7 +161,7 @@ class FinalNet:
             return 1.0
         one, begin = self.config.compared_fraction, self.config.search_fraction
         total = self._most * one + 1 if self.kept else 1.0
-        before = total - 1 if self.choice is not None else one * len(self.compared)
+        before = total - 1 if self.choice is not None else one * self._finished
         now = self.training.loop.progress * (1.0 if self.choice is not None else one)
         return begin + (1 - begin) * min(0.999, (before + now) / total)
 
@@ -159,14 +171,20 @@ class FinalNet:
         augment = build_augment(self.data, self.kept, *self.plan)
         copies = 1 if augment is identity else self.config.copies
         trunk = copy.deepcopy(self.trunk)
-        if not final:
-            trunk.load_state_dict(self.reference.best.state_dict())
+        if not final and self.base is not None:
+            trunk.load_state_dict(self.base)
         net = AugNet(augment, trunk, self.data.aggregate, copies=copies)
         steps = (
             self.planned if final else max(1, round(self.config.compared_fraction * self.planned))
         )
         rows = torch.arange(len(self.data.x)) if final else self.data.fitted
         return DrawnTraining(self.data, net, self.generator, self.config, steps, rows)
+
+    def _keep_base(self) -> None:
+        """Keep the weights of the plain training from which compared nets go on."""
+        self.base = copy.deepcopy(self.net.trunk.state_dict())
+        self.steps_before += self.training.steps
+        self.training = self._begin()
 
     def _compare(self) -> None:
         """Measure the net that was trained, and plan the next one."""
@@ -225,6 +243,7 @@ class FinalNet:
             ],
             "choice": None if self.choice is None else list(self.choice),
             "plan": list(self.plan),
+            "base": self.base if self.own_base else None,
             "steps": self.steps_before,
             "training": self.training.state_dict(),
         }
@@ -234,8 +253,16 @@ class FinalNet:
         self.compared = {Plan(*plan): Compared(*each) for plan, *each in state["compared"]}
         self.choice = None if state["choice"] is None else Plan(*state["choice"])
         self.plan, self.steps_before = Plan(*state["plan"]), state["steps"]
+        self.base = state["base"] if self.own_base else self.base
         self.training = self._begin()
         self.training.load_state_dict(state["training"])
+
+
+def _fitting_state(network: nn.Module, trunk: nn.Module) -> dict[str, Tensor] | None:
+    """Return the weights of a network if a trunk has the same."""
+    state, own = network.state_dict(), trunk.state_dict()
+    same = state.keys() == own.keys()
+    return state if same and all(state[key].shape == own[key].shape for key in own) else None
 
 
 def _losses(evaluator: Evaluator, output: Tensor, target: Tensor) -> Tensor:

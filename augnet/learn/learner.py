@@ -58,8 +58,10 @@ class Learner:
         self.random = RandomState(self.data.x.device)
         with self.random:
             torch.manual_seed(seed)
-            self.trunk = prepare_trunk(self.config.trunk, self.data)
-        self.initial = copy.deepcopy(self.trunk)
+            self.trunk = prepare_trunk(self.config.search_trunk, self.data)
+            self.initial = copy.deepcopy(self.trunk)
+            if self.config.net_trunk is not self.config.search_trunk:
+                self.initial = prepare_trunk(self.config.net_trunk, self.data)
         reference = Reference(self.data, self.trunk, self.generator, self.config)
         self.search = Search(reference, self.transforms, self.config)
         self._given, self._groups = (x, y), groups

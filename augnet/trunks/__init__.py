@@ -9,7 +9,7 @@ from augnet.trunks.registry import TRUNKS, build_trunk, register_trunk
 from augnet.trunks.resnet import PreActResNet18
 from augnet.trunks.sinusoids import MLP, SinusoidCNN
 from augnet.trunks.sleep import ChambonNet
-from augnet.trunks.small import SignalNet
+from augnet.trunks.small import SignalNet, SpectrogramNet
 
 __all__ = [
     "MLP",
@@ -19,6 +19,7 @@ __all__ = [
     "PreActResNet18",
     "SignalNet",
     "SinusoidCNN",
+    "SpectrogramNet",
     "build_trunk",
     "register_trunk",
 ]

@@ -40,7 +40,7 @@ from augnet.paper.config import ConfigError, parse
 from augnet.text import one_line
 from augnet.training import DirectoryError, ResumableDirectory
 from augnet.transforms import SignFlip, build_transforms
-from augnet.trunks.small import default_trunk
+from augnet.trunks.small import small_trunk
 
 EXAMPLES, MANY, SECONDS = 150, 5000, 10.0
 STRANGE = [b"\x00", b"\xff" * 8, b"nan", b"-1", b"9" * 30, b"[" * 2000, b'"', b"\x1b[31m", b"\r\n"]
@@ -131,7 +131,7 @@ def used_or_refused(kind: Kind, folder: Path, content: bytes) -> bool:
 def model() -> Model:
     torch.manual_seed(0)
     augment = AugmentationModule(AugmentationLayer(SignFlip(), magnitude=0.3))
-    net = AugNet(augment, default_trunk((2, 16), 2), copies=2)
+    net = AugNet(augment, small_trunk((2, 16), 2), copies=2)
     rows = (Invariance(SignFlip(), "reached_limit", 0.5, (0.4, 0.5)),)
     spec = InputSpec(kind="signals", shape=(2, 16), sfreq=10.0, channels=("a", "b"))
     return Model.of(net, (2, 16), classes=("x", "y"), input_spec=spec, invariances=rows)

@@ -11,7 +11,7 @@ from torch import nn
 from augnet import AugNet, learn
 from augnet.learn.result import Invariance
 from augnet.transforms import Rotate, SignFlip
-from augnet.trunks.small import default_trunk
+from augnet.trunks.small import small_trunk
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +249,7 @@ def test_refusals_name_what_came_and_what_helps(x, y, options, message):
     "shape", [(1, 28, 28), (3, 8, 9), (2, 400), (1, 32), (5,), (2, 3), (1, 4, 4)]
 )
 def test_the_default_trunk_takes_any_shape(shape):
-    assert default_trunk(shape, 3)(torch.rand(2, *shape)).shape == (2, 3)
+    assert small_trunk(shape, 3)(torch.rand(2, *shape)).shape == (2, 3)
 
 
 def test_invariances_print():

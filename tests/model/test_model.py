@@ -18,7 +18,7 @@ from augnet.learn.result import Invariance, InvarianceResult
 from augnet.model import Model, ModelError, load, read_header, save, to_bytes
 from augnet.model.header import SCHEMA, GainRecord, Measurement, to_spec
 from augnet.transforms import Rotate, Scale, SignFlip, TranslateX, build_transforms
-from augnet.trunks.small import default_trunk
+from augnet.trunks.small import small_trunk
 
 
 def made(*transforms, shape=(1, 12, 12), classes=("cat", "dog"), **message):
@@ -26,7 +26,7 @@ def made(*transforms, shape=(1, 12, 12), classes=("cat", "dog"), **message):
     augment = identity
     if transforms:
         augment = AugmentationModule(*(AugmentationLayer(t, magnitude=0.3) for t in transforms))
-    trunk = default_trunk(shape, len(classes))
+    trunk = small_trunk(shape, len(classes))
     net = AugNet(augment, trunk, copies=3, sampling="stratified").eval()
     return Model.of(net, shape, classes=classes, **message)
 
@@ -79,7 +79,7 @@ def test_every_transform_survives_as_a_table(name):
 
 
 def test_values_and_double_precision_survive(tmp_path):
-    trunk = Scaled(default_trunk((4,), 1), torch.tensor(5.0), torch.tensor(2.0))
+    trunk = Scaled(small_trunk((4,), 1), torch.tensor(5.0), torch.tensor(2.0))
     net = AugNet(AugmentationModule(AugmentationLayer(SignFlip())), trunk, "values").double()
     model = Model.of(net.eval(), (4,))
     again = load(save(model, tmp_path / "m"))

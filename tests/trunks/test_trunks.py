@@ -144,6 +144,7 @@ def test_trunks_learn():
 
 FITTING = {
     "small": (3, 16, 16),
+    "medium": (3, 16, 16),
     "resnet18": (1, 12, 20),
     "chambon": (2, 512),
     "mario_cnn": (3, 32, 32),
@@ -152,6 +153,7 @@ FITTING = {
 }
 EXPLICIT = {
     "small": {"shape": [3, 16, 16], "outputs": 7},
+    "medium": {"shape": [3, 16, 16], "outputs": 7},
     "resnet18": {"classes": 7, "channels": 1, "width": 2},
     "chambon": {"channels": 2, "times": 512, "classes": 7},
     "mario_cnn": {"classes": 7},
@@ -189,7 +191,7 @@ def test_names_may_have_hyphens_and_unknown_ones_are_refused():
 
 
 def test_a_class_of_another_module_is_imported():
-    assert isinstance(build_trunk("augnet.trunks.small:default_trunk", (5,), 2), torch.nn.Module)
+    assert isinstance(build_trunk("augnet.trunks.small:small_trunk", (5,), 2), torch.nn.Module)
     assert isinstance(build_trunk("torch.nn:Identity", (5,), 2, unused=1), torch.nn.Identity)
     with pytest.raises(ValueError, match=r"cannot be imported .*PYTHONPATH"):
         build_trunk("nowhere:Net", (5,), 2)
