@@ -118,13 +118,16 @@ def run_one(run: Callable[[Key], Cell], fields: tuple[str, ...], now: str, key: 
     torch.set_num_threads(1)
     keep_freed_memory()
     cell = dict(zip(fields, key, strict=True)) | {"commit": now}
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), time.process_time()
     try:
         cell |= run(key)
     except Exception as error:  # one failure must not end a run of hours
         traceback.print_exc()
         cell |= {"rows": [], "score": None, "failure": f"{type(error).__name__}: {error}"}
-    return cell | {"seconds": round(time.perf_counter() - begun, 1)}
+    return cell | {
+        "seconds": round(time.perf_counter() - begun, 1),
+        "processor seconds": round(time.process_time() - worked, 1),
+    }
 
 
 def refuse_mixed(cells: list[Cell], mix: bool) -> None:

@@ -3,16 +3,16 @@
     python benchmarks/value.py --seeds 5 [--only mnist cifar-10] [--methods none learn]
     python benchmarks/value.py --report
 
-Every method trains the default trunk with the recipe of `learn` for the same number of steps. Test
-samples are those of other drawers, speakers, subjects or slides where there are groups. Missing
-data is skipped, with the reason. Resumable, as benchmarks/recovery.py is.
+Every method trains the default trunk of nets with the recipe of `learn` for the same number of
+steps. Test samples are those of other drawers, speakers, subjects or slides where there are groups.
+Missing data is skipped, with the reason. Resumable, as benchmarks/recovery.py is.
 """
 
 import argparse
 import math
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,22 +23,29 @@ import value_data as data
 from recovery_cells import RESULTS, Cell, CellFile, Key, refuse_mixed
 from torch import Generator, Tensor, nn
 
-from augnet import Augerino, AugNet, MagnitudeNorm, identity, learn
+from augnet import Augerino, AugNet, MagnitudeNorm, identity
 from augnet.layers import Policy, Step
 from augnet.layers.published import crop_flip, randaugment, trivialaugment
-from augnet.learn import LearnConfig, inputs
+from augnet.learn import LearnConfig, Learner, inputs
 from augnet.learn.net import DrawnTraining
 from augnet.learn.reference import Reference
 from augnet.net import Augment
 from augnet.training import descend
 from augnet.transforms import build_transforms
+from augnet.trunks import TRUNKS
 
-FILE = CellFile("value", ("data", "method", "seed"))
+CODE = (
+    *(f"augnet/{name}" for name in ("learn", "layers", "transforms", "trunks", "training")),
+    "augnet/net.py", "augnet/aggregate.py",
+    *(f"benchmarks/{name}.py" for name in ("value", "value_data", "recovery_real_data")),
+)  # fmt: skip
+FILE = CellFile("value", ("data", "method", "seed"), code=CODE)
 CONFIG = LearnConfig()
+BUILDERS = dict(TRUNKS)
 
 
 class Counter:
-    """Count the samples that pass through a trunk and all its copies."""
+    """Count the samples that pass through trunks and their copies."""
 
     def __init__(self) -> None:
         self.trained = self.evaluated = 0
@@ -54,28 +61,47 @@ class Counter:
         return self
 
 
-def counted(train: real.RealData, seed: int) -> tuple[nn.Module, Counter]:
-    """Build the default trunk, with a counter."""
-    torch.manual_seed(seed)
-    prepared = inputs.prepare_data(train.x, train.y, Generator().manual_seed(seed))
-    trunk = inputs.prepare_trunk("small", prepared)
-    counter = Counter()
-    trunk.register_forward_pre_hook(counter)
-    return trunk, counter
+def count_passes() -> dict[str, Counter]:
+    """Count the samples that pass through the default trunks that are built from now on."""
+    counters = {name: Counter() for name in ("small", "medium")}
+    for name, counter in counters.items():
+        TRUNKS[name] = _counted(BUILDERS[name], counter)
+    return counters
+
+
+def _counted(build: Callable[..., nn.Module], counter: Counter) -> Callable[..., nn.Module]:
+    def built(*given: Any, **named: Any) -> nn.Module:
+        trunk = build(*given, **named)
+        trunk.register_forward_pre_hook(counter)
+        return trunk
+
+    return built
+
+
+def passes_of(counters: dict[str, Counter]) -> Cell:
+    """Return what was counted: samples that were trained on, and others."""
+    trained = {name: counter.trained for name, counter in counters.items()}
+    return {
+        "passes": sum(trained.values()),
+        "passes of the net's trunk": trained["medium"],
+        "evaluated": sum(counter.evaluated for counter in counters.values()),
+    }
 
 
 def by_learn(train: real.RealData, known: dict[str, Any], seed: int) -> tuple[AugNet, Cell]:
     """Return the net of `learn`, with all its defaults and all transforms that fit."""
-    trunk, counter = counted(train, seed)
+    counters = count_passes()
     groups = {} if train.groups is None else {"groups": train.groups}
-    result = learn(train.x, train.y, trunk=trunk, seed=seed, **groups, **known)
+    learner = Learner(train.x, train.y, seed=seed, **groups, **known)
+    list(learner)
+    result = learner.result
     gain = result.gain
-    return result.net, {
-        "passes": counter.trained,
-        "evaluated": counter.evaluated,
+    return result.net, passes_of(counters) | {
         "kept": [row.transform.name for row in result.invariances if row.kept],
         "draws": None if gain is None else gain.draws,
+        "flips": None if gain is None else gain.flips,
         "held-out scores": [] if gain is None else list(gain.scores),
+        "phases": {name: round(seconds, 1) for name, seconds in learner.seconds.items()},
     }
 
 
@@ -96,9 +122,11 @@ class AugerinoTraining(DrawnTraining):
 
 def trained_with(train: real.RealData, augment: Augment, seed: int) -> tuple[AugNet, Cell]:
     """Train with an augmentation; that of policies is active in training only."""
-    trunk, counter = counted(train, seed)
+    counters = count_passes()
+    torch.manual_seed(seed)
     generator = Generator().manual_seed(seed)
     prepared = inputs.prepare_data(train.x, train.y, generator, CONFIG, train.groups)
+    trunk = inputs.prepare_trunk(CONFIG.net_trunk, prepared)
     planned = Reference(prepared, trunk, generator, CONFIG).planned
     steps = max(1, int(CONFIG.net_steps * planned + 1e-9))
     learned = isinstance(augment, Augerino)
@@ -107,7 +135,7 @@ def trained_with(train: real.RealData, augment: Augment, seed: int) -> tuple[Aug
     every = torch.arange(len(prepared.x))
     for _ in training(prepared, net, generator, CONFIG, steps, every).fit(1):
         pass
-    return net.eval(), {"passes": counter.trained, "evaluated": 0}
+    return net.eval(), passes_of(counters)
 
 
 def by_hand(name: str, shape: Sequence[int]) -> Policy | None:
