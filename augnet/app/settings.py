@@ -112,7 +112,7 @@ ARGUMENTS = {
         lambda names: ",".join(map(str, names)),
     ),
     "layers": Argument(Path | None, "In a TOML file.", read_layers, lambda layers: "LAYERS.toml"),
-    "trunk": Argument(str, "On the command line: small, resnet18, or module:Class."),
+    "trunk": Argument(str, "On the command line: small, medium, resnet18, or module:Class."),
     "budget": Argument(str | None),
     "seed": Argument(int, min=0, max=MAX_SEED),
     "seeds": Argument(int, min=1, max=100),

@@ -77,10 +77,12 @@ def image_net(
 
 
 def value_net(shape: tuple[int, ...], outputs: int, width: int = 128) -> nn.Sequential:
-    """Build a perceptron with two hidden layers."""
+    """Build a perceptron with two hidden layers; values may have any scale."""
+    inputs = math.prod(shape)
     return nn.Sequential(
         nn.Flatten(),
-        nn.Linear(math.prod(shape), width),
+        nn.BatchNorm1d(inputs),
+        nn.Linear(inputs, width),
         nn.ReLU(),
         nn.Linear(width, width),
         nn.ReLU(),

@@ -92,7 +92,7 @@ def test_a_bernoulli_transform_that_decides_the_class_is_not_invariant():
 def test_values_are_learned_too():
     draws = generator()
     y = torch.rand(200, generator=draws)
-    x = torch.stack((y, -y, torch.rand(200, generator=draws)), 1) + 2
+    x = torch.stack((y, *torch.rand(2, 200, generator=draws)), 1) + 2
     transforms = [
         {"name": "amplitude_scale", "limit": 2.0},
         {"name": "gaussian_noise", "limit": 0.01},
