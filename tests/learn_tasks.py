@@ -114,7 +114,7 @@ def trained_reference(x, y, config):
     """Train a reference."""
     torch.manual_seed(0)
     data = prepare_data(x, y, generator(), config)
-    reference = Reference(data, prepare_trunk(config.trunk, data), generator(), config)
+    reference = Reference(data, prepare_trunk(config.search_trunk, data), generator(), config)
     list(reference.fit())
     return reference
 

@@ -65,7 +65,7 @@ def image_net(
         return nn.Sequential(filtered, *(pool + after if pool_first else after + pool))
 
     return nn.Sequential(
-        convolution(shape[0], width, 2 * stride + 1, stride, side >= 24),
+        convolution(shape[0], width, 2 * stride + 1, stride, side >= 16),
         convolution(width, 2 * width, 3, 1, side >= 12),
         convolution(2 * width, 4 * width, 3, 1, False),
         nn.AdaptiveAvgPool2d(4),

@@ -145,7 +145,7 @@ def test_a_model_is_inspected_and_exported(learned, tmp_path):
     _, out, _ = learned
     shown = augnet("inspect", out)
     assert shown.exit_code == 0, shown.output
-    for part in ("bright, dark", "small", "horizontal_flip", "images (1, 12, 12)"):
+    for part in ("bright, dark", "medium", "horizontal_flip", "images (1, 12, 12)"):
         assert part in shown.output
     made = augnet("export", out, "--to", "kornia")
     assert made.exit_code == 0, made.output

@@ -14,7 +14,7 @@ def reference(x, y, trunk="mlp", seed=0, **changes):
     torch.manual_seed(seed)
     config = LearnConfig(seed=seed, trunk=trunk, **changes)
     data = prepare_data(x, y, generator(seed), config)
-    return Reference(data, prepare_trunk(config.trunk, data), generator(seed), config)
+    return Reference(data, prepare_trunk(config.search_trunk, data), generator(seed), config)
 
 
 def trained(*given, **more):

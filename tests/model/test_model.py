@@ -195,7 +195,7 @@ def strange(header, tensors):
 
 
 def lost(header, tensors):
-    del tensors["trunk.0.weight"]
+    del tensors["trunk.0.0.weight"]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def lost(header, tensors):
         (huge, "other tensors"),
         (no_classes, "neither classes nor values"),
         (strange, "surprise"),
-        (lost, "trunk.0.weight is missing"),
+        (lost, "trunk.0.0.weight is missing"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_with_a_reason(tmp_path, change, message):
@@ -273,14 +273,14 @@ def test_weights_that_are_no_numbers_are_neither_written_nor_read(tmp_path, valu
     path = save(model, tmp_path / "m")
 
     def spoil(header, tensors):
-        tensors["trunk.0.weight"][0] = value
+        tensors["trunk.0.0.weight"][0] = value
 
     rewritten(path, spoil)
-    with pytest.raises(ModelError, match=r"damaged: trunk.0.weight has NaN or infinite values"):
+    with pytest.raises(ModelError, match=r"damaged: trunk.0.0.weight has NaN or infinite values"):
         load(path)
     with torch.no_grad():
         model.net.trunk[0].weight[0] = value
-    with pytest.raises(ModelError, match=r"cannot be saved: trunk.0.weight has NaN or infinite"):
+    with pytest.raises(ModelError, match=r"cannot be saved: trunk.0.0.weight has NaN or infinite"):
         save(model, path)
     for predict in (model.outputs, model.predict, model.trunk_outputs):
         with pytest.raises(ValueError, match="predicts NaN or infinite values"):
@@ -292,7 +292,7 @@ def test_tensors_of_other_types_are_refused(tmp_path, dtype):
     path = save(made(Rotate()), tmp_path / "m")
 
     def change(header, tensors):
-        tensors["trunk.0.weight"] = tensors["trunk.0.weight"].to(dtype)
+        tensors["trunk.0.0.weight"] = tensors["trunk.0.0.weight"].to(dtype)
 
     rewritten(path, change)
     with pytest.raises(ModelError, match=str(dtype)):
