@@ -279,7 +279,7 @@ def test_weights_that_are_no_numbers_are_neither_written_nor_read(tmp_path, valu
     with pytest.raises(ModelError, match=r"damaged: trunk.0.0.weight has NaN or infinite values"):
         load(path)
     with torch.no_grad():
-        model.net.trunk[0].weight[0] = value
+        model.net.trunk[0][0].weight[0] = value
     with pytest.raises(ModelError, match=r"cannot be saved: trunk.0.0.weight has NaN or infinite"):
         save(model, path)
     for predict in (model.outputs, model.predict, model.trunk_outputs):
