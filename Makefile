@@ -7,7 +7,7 @@ DATA ?= data
 .PHONY: demo demo-paper test lint format slow package bench studies docs lock locked clean
 
 demo: .venv/installed-cli  ## how far handwritten digits may turn, move and be flipped; ends with a page to look at
-	$(BIN)/augnet learn digits --transforms rotate,translate_x,scale,horizontal_flip,vertical_flip --out demo-output/digits
+	$(BIN)/augnet learn digits --trunk small --transforms rotate,translate_x,scale,horizontal_flip,vertical_flip --out demo-output/digits
 	@echo "Look at: the banner (can it be trusted?), rotate (samples at the edge of its range and beyond, and the curve),"
 	@echo "horizontal_flip (what it costs), and the gain over plain training."
 

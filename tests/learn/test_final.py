@@ -17,7 +17,7 @@ CONFIG = LearnConfig(copies=2)
 SIZE = 200
 
 
-def final(rows=None, steps=20, values=False, config=CONFIG):
+def final(rows=None, steps=20, values=False, config=CONFIG, hidden=0):
     x, y = levels(SIZE)
     y = x.mean(1) if values else y
     data = prepare_data(x, y, generator())
@@ -25,6 +25,8 @@ def final(rows=None, steps=20, values=False, config=CONFIG):
     trunk = nn.Linear(4, data.outputs)
     reference = Reference(data, trunk, generator(), config)
     rows = kept("sign_flip", "gaussian_noise", "amplitude_scale") if rows is None else rows
+    if hidden:  # the net has another trunk than the reference
+        trunk = nn.Sequential(nn.Linear(4, hidden), nn.ReLU(), nn.Linear(hidden, data.outputs))
     return FinalNet(reference, rows, trunk, generator(), config, steps)
 
 
@@ -116,6 +118,20 @@ def test_compared_nets_go_on_from_the_reference_and_the_last_one_begins_again():
     assert some.trunk.weight.equal(first)
 
 
+def test_another_trunk_is_trained_without_augmentation_before_nets_are_compared():
+    some = final(hidden=5)
+    first = some.trunk[0].weight.clone()
+    assert some.base is None
+    assert some.net.augment is identity
+    list(some.fit(1))
+    base = some.base["0.weight"]
+    assert not base.equal(first)
+    assert some.trunk[0].weight.equal(first)
+    assert some.steps_before == 3 * (1 + len(some.compared))
+    some.choice = None
+    assert some._begin().net.trunk[0].weight.equal(base)
+
+
 def test_frozen_weights_stay_frozen():
     some = final()
     some.trunk.bias.requires_grad_(False)
@@ -150,9 +166,10 @@ def test_rows_that_are_not_kept_are_not_in_the_net():
 
 
 @pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("hidden", [0, 5])
 @pytest.mark.parametrize("left", [1, 4, 9])
-def test_it_is_resumed_to_the_same_end(left, values):
-    whole, first, second = (final(values=values) for _ in range(3))
+def test_it_is_resumed_to_the_same_end(left, hidden, values):
+    whole, first, second = (final(values=values, hidden=hidden) for _ in range(3))
     rows = list(whole.fit(1))
     for row in first.fit(1):
         if row["epoch"] == left:
@@ -162,12 +179,14 @@ def test_it_is_resumed_to_the_same_end(left, values):
     assert list(second.fit(left + 1)) == rows[left:]
     assert [row["epoch"] for row in rows] == list(range(1, len(rows) + 1))
     assert second.gain == whole.gain
-    assert second.net.trunk.weight.equal(whole.net.trunk.weight)
+    ends = zip(second.net.trunk.parameters(), whole.net.trunk.parameters(), strict=True)
+    assert all(mine.equal(theirs) for mine, theirs in ends)
     assert second.steps == whole.steps
 
 
-def test_progress_rises_to_one():
-    done = [row["done"] for row in final().fit(1)]
+@pytest.mark.parametrize("hidden", [0, 5])
+def test_progress_rises_to_one(hidden):
+    done = [row["done"] for row in final(hidden=hidden).fit(1)]
     assert done == sorted(done)
     assert done[-1] == 1
     assert max(done[:-1]) < 1
