@@ -1,4 +1,4 @@
-"""Make the pages of results of the demo, of benchmarks/value.py and of benchmarks/audit.py."""
+"""Make the pages of the demo, of benchmarks/value.py, benchmarks/trunks.py and benchmarks/audit.py."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,10 +83,10 @@ def value(folder: Path) -> ResultPage:
         rows["learn"]["passes of plain trainings"] for rows in found.values()
         if "passes of plain trainings" in rows.get("learn", {})
     ]  # fmt: skip
-    cost = (
-        f" It costs {min(passes):.1f} to {max(passes):.1f} times the passes of a plain training."
-        if passes else ""
-    )  # fmt: skip
+    cost = f" It costs {_span(passes)} times the passes of a plain training" if passes else ""
+    times = _times(kept["cells"])
+    cost += f", and {_span(times)} times its processor time" if times else ""
+    cost += "." if cost else ""
     return ResultPage(
         "value",
         "Is the network of `learn` better?",
@@ -110,6 +110,55 @@ def value(folder: Path) -> ResultPage:
         Picture("Points of accuracy above training without augmentation",
                 seen(folder, "value.png"), "One line per data set.")
         if (folder / "value.png").exists() else None,
+    )  # fmt: skip
+
+
+def _span(values: Sequence[float]) -> str:
+    return f"{min(values):.1f} to {max(values):.1f}"
+
+
+def _times(cells: Sequence[Kept]) -> list[float]:
+    """Return the processor time of `learn` in plain trainings, for each data set and seed."""
+    spent = {
+        (cell["data"], cell["seed"], cell["method"]): cell.get("processor seconds")
+        for cell in cells
+    }
+    pairs = (
+        (seconds, spent.get((name, seed, "none")))
+        for (name, seed, method), seconds in spent.items()
+        if method == "learn"
+    )
+    return [ours / plain for ours, plain in pairs if ours and plain]
+
+
+def trunks(folder: Path) -> ResultPage:
+    """Make the page of the default networks beside others."""
+    kept = read(folder, "trunks")
+    found = kept["table"]
+    methods = list(dict.fromkeys(method for rows in found.values() for method in rows))
+
+    def cell(row: Kept | None) -> str:
+        if row is None:
+            return "-"
+        return f"{100 * row['score']:.1f} ({row['processor seconds']:.0f} s)"
+
+    rows = [(name, *(cell(by.get(method)) for method in methods)) for name, by in found.items()]
+    return ResultPage(
+        "trunks",
+        "Are the default networks good?",
+        "Without augmentation: are the default networks as accurate as what people use?",
+        [
+            f"{name}: " + ", ".join(f"{m} {100 * row['score']:.1f} %" for m, row in by.items()) + "."
+            for name, by in found.items()
+        ],
+        [(
+            Table(("data", *methods), rows),
+            f"Mean accuracy over classes on test samples, in %, {seeds_of(kept['cells'])}; in "
+            "brackets the processor time of the training.",
+        )],
+        [kept["command"]],
+        made_at(kept),
+        more="The study: [the default networks](../studies/trunks.md).",
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ them. A test compares the pages with what this script would write.
 
 from pathlib import Path
 
-from results_models import audit, digits, value
+from results_models import audit, digits, trunks, value
 from results_recovery import draw_recovery_real, recovery, recovery_real
 
 from augnet.paper.report import kept_figures, results
@@ -23,6 +23,7 @@ BENCHMARKS = {
     "recovery": recovery,
     "recovery-real": recovery_real,
     "value": value,
+    "trunks": trunks,
     "audit": audit,
 }
 """What makes a page, by the name of its file in results/."""
