@@ -1,4 +1,4 @@
-"""Make the pages of the demo, of benchmarks/value.py, benchmarks/trunks.py and benchmarks/audit.py."""
+"""Make the pages of the demo, of the default networks, of the net of learn, and of audits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -148,7 +148,7 @@ def trunks(folder: Path) -> ResultPage:
         "Are the default networks good?",
         "Without augmentation: are the default networks as accurate as what people use?",
         [
-            f"{name}: " + ", ".join(f"{m} {100 * row['score']:.1f} %" for m, row in by.items()) + "."
+            f"{name}: " + _joined([f"{m} {100 * r['score']:.1f} %" for m, r in by.items()]) + "."
             for name, by in found.items()
         ],
         [(
