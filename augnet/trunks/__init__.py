@@ -5,11 +5,12 @@ and import it below.
 """
 
 from augnet.trunks.mario import MarioCNN
+from augnet.trunks.medium import SpectrogramNet
 from augnet.trunks.registry import TRUNKS, build_trunk, register_trunk
 from augnet.trunks.resnet import PreActResNet18
 from augnet.trunks.sinusoids import MLP, SinusoidCNN
 from augnet.trunks.sleep import ChambonNet
-from augnet.trunks.small import SignalNet, SpectrogramNet
+from augnet.trunks.small import SignalNet
 
 __all__ = [
     "MLP",

@@ -1,9 +1,8 @@
-"""Networks for samples of any shape: a small one that measures, and a medium one for nets."""
+"""A small network for samples of any shape: it measures the ranges of `learn`."""
 
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from augnet.trunks.registry import register_trunk
@@ -12,8 +11,6 @@ SIDE = 32
 """Larger images are reduced to about this side by the first convolution."""
 FRAMES = 32
 """Parts of the time in which the power of a signal is measured, at most."""
-FLOOR = 1e-2
-"""The power that counts as silence, for signals of variance 1."""
 
 
 @register_trunk("small")
@@ -22,28 +19,20 @@ def small_trunk(shape: tuple[int, ...], outputs: int) -> nn.Module:
 
     The last features keep a coarse grid, because a class may depend on the place of something.
     """
-    if _is_image(shape):
+    if is_image(shape):
         return image_net(shape, outputs, width=8, pool_first=True)
-    if _is_signal(shape):
+    if is_signal(shape):
         return SignalNet(shape[0], shape[1], outputs)
     return value_net(shape, outputs)
 
 
-@register_trunk("medium")
-def medium_trunk(shape: tuple[int, ...], outputs: int) -> nn.Module:
-    """Build a more accurate network for the same samples, three times as slow for images."""
-    if _is_image(shape):
-        return image_net(shape, outputs, width=16)
-    if _is_signal(shape):
-        return SpectrogramNet(shape[0], shape[1], outputs)
-    return value_net(shape, outputs)
-
-
-def _is_image(shape: tuple[int, ...]) -> bool:
+def is_image(shape: tuple[int, ...]) -> bool:
+    """Whether samples are images that are large enough to be filtered."""
     return len(shape) == 3 and min(shape[1:]) >= 8
 
 
-def _is_signal(shape: tuple[int, ...]) -> bool:
+def is_signal(shape: tuple[int, ...]) -> bool:
+    """Whether samples are signals that are long enough to be filtered."""
     return len(shape) == 2 and shape[1] >= 32
 
 
@@ -131,74 +120,3 @@ class SignalNet(nn.Module):
         passed = self.filters(x)
         power = (self.frames(passed.square()) + 1e-4).log()
         return self.head(torch.cat((self.shapes(passed), self.power(power)), dim=1))
-
-
-class Spectrogram(nn.Module):
-    """The logarithm of the power of signals (N, C, T) in bands and frames: (N, bands, frames)."""
-
-    basis: Tensor
-
-    def __init__(self, channels: int, times: int) -> None:
-        super().__init__()
-        self.size = 2 ** max(4, min(7, int(math.log2(times / 16))))
-        self.bands = channels * (self.size // 2 + 1)
-        self.frames = min(FRAMES, 2 * times // self.size)
-        phase = (
-            2
-            * math.pi
-            * torch.outer(torch.arange(self.size // 2 + 1), torch.arange(self.size))
-            / self.size
-        )
-        basis = torch.cat((phase.cos(), phase.sin())) * torch.hann_window(self.size)
-        self.register_buffer("basis", basis[:, None] / math.sqrt(self.size), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Measure the power."""
-        single = x.reshape(-1, 1, x.shape[-1])
-        half = self.size // 2
-        parts = F.conv1d(single, self.basis, stride=half, padding=half)
-        real, imaginary = parts.chunk(2, dim=1)
-        power = F.adaptive_avg_pool1d(real.square() + imaginary.square(), self.frames)
-        return (power + FLOOR).log().reshape(len(x), self.bands, self.frames)
-
-
-class SpectrogramNet(nn.Module):
-    """Two paths: the shapes of a signal, by learned filters, and its spectrogram.
-
-    Both paths end with features of four parts of the time.
-    """
-
-    def __init__(self, channels: int, times: int, outputs: int, width: int = 16) -> None:
-        super().__init__()
-        kernel = min(64, times // 4)
-        self.shapes = nn.Sequential(
-            nn.Conv1d(channels, width, kernel, stride=4, padding=kernel // 2),
-            nn.BatchNorm1d(width),
-            nn.ReLU(),
-            nn.Conv1d(width, 2 * width, 9, stride=2, padding=4),
-            nn.BatchNorm1d(2 * width),
-            nn.ReLU(),
-            nn.AdaptiveAvgPool1d(4),
-            nn.Flatten(),
-        )
-        spectrogram = Spectrogram(channels, times)
-        self.power = nn.Sequential(
-            nn.BatchNorm1d(channels, affine=False),
-            spectrogram,
-            nn.BatchNorm1d(spectrogram.bands),
-            nn.Conv1d(spectrogram.bands, 2 * width, 5, padding=2),
-            nn.BatchNorm1d(2 * width),
-            nn.ReLU(),
-            nn.Conv1d(2 * width, 2 * width, 5, padding=2),
-            nn.BatchNorm1d(2 * width),
-            nn.ReLU(),
-            nn.AdaptiveAvgPool1d(4),
-            nn.Flatten(),
-        )
-        self.head = nn.Sequential(
-            nn.Linear(16 * width, 4 * width), nn.ReLU(), nn.Linear(4 * width, outputs)
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Predict."""
-        return self.head(torch.cat((self.shapes(x), self.power(x)), dim=1))
