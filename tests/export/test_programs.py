@@ -31,7 +31,7 @@ pytest.importorskip("onnxscript")
 SHAPES = {"images": (3, 18, 20), "signals": (len(CHANNELS), 200), "vectors": (5,)}
 
 
-def made(kind, *layers, classes=("a", "b", "c"), trunk="small", sampling="independent"):
+def made(kind, *layers, classes=("a", "b", "c"), trunk="medium", sampling="independent"):
     """Make a model with transforms, that takes raw samples."""
     torch.manual_seed(0)
     shape = SHAPES[kind]

@@ -16,6 +16,7 @@ from augnet.trunks import (
     build_trunk,
     register_trunk,
 )
+from augnet.trunks.medium import FLOOR, Spectrogram
 from augnet.trunks.sleep import PooledConv
 
 
@@ -212,3 +213,34 @@ def test_a_trunk_is_registered_once(monkeypatch):
         register_trunk("mlp")(MLP)
     with pytest.raises(ValueError, match="snake_case; got 'my-net'"):
         register_trunk("my-net")(MLP)
+
+
+def test_a_spectrogram_is_that_of_torch():
+    x = torch.randn(3, 2, 256, generator=torch.Generator().manual_seed(0))
+    spectrogram = Spectrogram(2, 256)
+    size = spectrogram.size
+    window = torch.hann_window(size)
+    bands = [
+        torch.stft(
+            x[:, channel], size, size // 2, window=window, pad_mode="constant", return_complex=True
+        )
+        for channel in range(2)
+    ]
+    power = torch.cat(bands, dim=1).abs().square() / size
+    expected = F.adaptive_avg_pool1d(power, spectrogram.frames)
+    torch.testing.assert_close(spectrogram(x).exp() - FLOOR, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [10.0, 1e6])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (2, 300), (6,)])
+def test_the_default_trunk_does_not_depend_on_the_unit_of_samples(shape, scale):
+    x = torch.randn(16, *shape, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    trunk = build_trunk("medium", shape, 3).train()
+    torch.testing.assert_close(trunk(scale * x), trunk(x), atol=2e-3, rtol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["small", "medium"])
+@pytest.mark.parametrize("shape", [(3, 8, 8), (1, 12, 30), (1, 16, 16), (3, 97, 70), (1, 32)])
+def test_default_trunks_take_any_size(name, shape):
+    assert build_trunk(name, shape, 4)(torch.rand(2, *shape)).shape == (2, 4)
