@@ -109,6 +109,23 @@ def test_a_layer_after_one_that_uses_up_the_tolerance_becomes_the_identity():
     assert [layer.weights.item() for layer in module] == [1, 1]
 
 
+def test_what_is_left_over_of_a_transform_that_a_layer_before_has_is_set_to_0():
+    def tuned(select, *transforms):
+        module = AugmentationModule(*map(AugmentationLayer, transforms))
+        tuner = RangeTuner(module, select=select, start=0.05)
+        tuner.average = torch.tensor([0.04] * len(transforms))
+        return tuner, [float(layer.magnitudes[0]) for layer in module if tuner.finish()]
+
+    assert tuned("one", Add(), Add())[1] == pytest.approx([0.04, 0])
+    assert tuned("one", Add(), Lift())[1] == pytest.approx([0.04, 0.04])
+    assert tuned("all", Add(), Add())[1] == pytest.approx([0.04, 0.04])
+    tuner = RangeTuner(AugmentationModule(AugmentationLayer(Add()), AugmentationLayer(Add())),
+                       select="one", start=0.5)  # fmt: skip
+    state = tuned("one", Add(), Add())[0].state_dict()
+    tuner.load_state_dict(state)
+    assert tuner.average.tolist() == pytest.approx([0.04, 0])
+
+
 def test_weights_are_shared_or_given_to_the_farthest():
     layer = AugmentationLayer(Add(), Lift(), Scatter(), magnitude=[0.1, 0.5, 0.2])
     moves = displacement(layer, torch.zeros(500, 3), seeded(0))
