@@ -17,7 +17,11 @@ from augnet.paper.report.wording import median_and_range, unit_of
 
 OURS, PAPER = "ours", "paper"
 FIRST = (OURS, PAPER)  # then others by name
-NAMED = {OURS: "The edge rule", PAPER: "The paper's settings"}
+NAMED = {
+    OURS: "The edge rule",
+    PAPER: "The paper's settings",
+    f"{PAPER}+authors": "The paper's settings with the authors' phases",
+}
 EDGE_RULE = "our own objective ([what it is](../objective.md#ours-the-edge-rule))."
 STUDIES = {
     "capacity": "objectives",
