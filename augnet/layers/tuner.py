@@ -47,7 +47,8 @@ class RangeTuner:
     edge is then measured on top of what the layers before have selected, at the same end of their
     ranges, so that the tolerance holds for all layers together: a layer after one that uses it up
     becomes the identity. If a layer before has the same transform, and the range has shrunk since
-    the start, `finish` sets it to 0: it is what is left over, and no range of its own.
+    the start, `finish` sets it to 0: it is what is left over, and no range of its own. Selections
+    do not change by that.
 
     `step` keeps two kinds of running means: b, the loss of untransformed samples (factor 0.98 per
     step), and e, the loss of the samples at the edge of a transform less b (0.95). After `warmup`
@@ -134,7 +135,8 @@ class RangeTuner:
         A standard error takes samples for independent, and does not know that the net changes.
         """
         error = (self.edges.error.square() + self.base.error.square()).sqrt()
-        numbers = (self.average, self.edges.mean, error, self.edges.seen)
+        average = self._settled() if self.finished else self.average
+        numbers = (average, self.edges.mean, error, self.edges.seen)
         places = [(i, t) for i, layer in enumerate(self.layers, 1) for t in layer.transforms]
         columns = (column.tolist() for column in numbers)
         rows, notes = [], []
@@ -150,10 +152,7 @@ class RangeTuner:
 
     def averages(self) -> dict[AugmentationLayer, Tensor]:
         """Return the magnitudes of each layer, averaged as `finish` sets them."""
-        least = torch.where(self._repeated(), self.initial, LOST)
-        lost = self._ranged() & (self.average <= least)
-        found = self._per_layer(self.average.masked_fill(lost, 0.0))
-        return dict(zip(self.layers, found, strict=True))
+        return dict(zip(self.layers, self._per_layer(self._settled()), strict=True))
 
     def finish(self) -> RangeTable:
         """Set the ranges to their averages, detach the tuner and return the table.
@@ -162,9 +161,8 @@ class RangeTuner:
         Layers then train as they did before the tuner came, but magnitudes and weights stay frozen.
         """
         if not self.finished:
-            self.average = torch.cat(list(self.averages().values()))
             self._weigh(self.average)
-            self._set(self.average)
+            self._set(self._settled())
             for part in (self.augment, *self.layers):
                 part.tuned = False
             for layer in self.layers:
@@ -306,6 +304,11 @@ class RangeTuner:
     def _ranged(self) -> Tensor:
         """Tell which transforms have a range."""
         return torch.tensor(list(map(has_range, self.transforms)), device=self.average.device)
+
+    def _settled(self) -> Tensor:
+        """Return the averages as `finish` sets them: 0 where there is no range."""
+        least = torch.where(self._repeated(), self.initial, LOST)
+        return self.average.masked_fill(self._ranged() & (self.average <= least), 0.0)
 
     def _repeated(self) -> Tensor:
         """Tell which transforms share the tolerance with the same transform of a layer before."""
