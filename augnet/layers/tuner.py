@@ -13,6 +13,7 @@ from augnet.layers.module import AugmentationModule
 from augnet.layers.range_table import RangeTable, TunedRange
 from augnet.layers.running import RunningMeans
 from augnet.layers.selection import Selection, weigh
+from augnet.transforms import Transform
 
 TOLERANCE = 0.1
 """In nats: the one constant of the rule, the same in all experiments."""
@@ -45,7 +46,9 @@ class RangeTuner:
     weight to the transform that moves the data farthest at its edge, of those that have a range. An
     edge is then measured on top of what the layers before have selected, at the same end of their
     ranges, so that the tolerance holds for all layers together: a layer after one that uses it up
-    becomes the identity.
+    becomes the identity. If a layer before has the same transform, and the range has shrunk since
+    the start, `finish` sets it to 0: it is what is left over, and no range of its own. Selections
+    do not change by that.
 
     `step` keeps two kinds of running means: b, the loss of untransformed samples (factor 0.98 per
     step), and e, the loss of the samples at the edge of a transform less b (0.95). After `warmup`
@@ -99,6 +102,7 @@ class RangeTuner:
         magnitudes = self.magnitudes
         self.steps = 0
         self.finished = False
+        self.initial = magnitudes
         self.average = magnitudes.clone()
         self.base = RunningMeans(1, BASE_FACTOR, magnitudes)
         self.edges = RunningMeans(len(self.transforms), EDGE_FACTOR, magnitudes)
@@ -131,7 +135,8 @@ class RangeTuner:
         A standard error takes samples for independent, and does not know that the net changes.
         """
         error = (self.edges.error.square() + self.base.error.square()).sqrt()
-        numbers = (self.average, self.edges.mean, error, self.edges.seen)
+        average = self._settled() if self.finished else self.average
+        numbers = (average, self.edges.mean, error, self.edges.seen)
         places = [(i, t) for i, layer in enumerate(self.layers, 1) for t in layer.transforms]
         columns = (column.tolist() for column in numbers)
         rows, notes = [], []
@@ -147,9 +152,7 @@ class RangeTuner:
 
     def averages(self) -> dict[AugmentationLayer, Tensor]:
         """Return the magnitudes of each layer, averaged as `finish` sets them."""
-        lost = self._ranged() & (self.average <= LOST)
-        found = self._per_layer(self.average.masked_fill(lost, 0.0))
-        return dict(zip(self.layers, found, strict=True))
+        return dict(zip(self.layers, self._per_layer(self._settled()), strict=True))
 
     def finish(self) -> RangeTable:
         """Set the ranges to their averages, detach the tuner and return the table.
@@ -158,9 +161,8 @@ class RangeTuner:
         Layers then train as they did before the tuner came, but magnitudes and weights stay frozen.
         """
         if not self.finished:
-            self.average = torch.cat(list(self.averages().values()))
             self._weigh(self.average)
-            self._set(self.average)
+            self._set(self._settled())
             for part in (self.augment, *self.layers):
                 part.tuned = False
             for layer in self.layers:
@@ -175,6 +177,7 @@ class RangeTuner:
             "steps": self.steps,
             "finished": self.finished,
             "magnitudes": self.magnitudes,
+            "initial": self.initial.clone(),
             "average": self.average.clone(),
             "base": self.base.state_dict(),
             "edges": self.edges.state_dict(),
@@ -197,6 +200,7 @@ class RangeTuner:
             )
         self.steps = state["steps"]
         self._set(state["magnitudes"])
+        self.initial = state["initial"].to(self.average)
         self.average = state["average"].to(self.average)
         self.base.load_state_dict(state["base"])
         self.edges.load_state_dict(state["edges"])
@@ -301,6 +305,21 @@ class RangeTuner:
         """Tell which transforms have a range."""
         return torch.tensor(list(map(has_range, self.transforms)), device=self.average.device)
 
+    def _settled(self) -> Tensor:
+        """Return the averages as `finish` sets them: 0 where there is no range."""
+        least = torch.where(self._repeated(), self.initial, LOST)
+        return self.average.masked_fill(self._ranged() & (self.average <= least), 0.0)
+
+    def _repeated(self) -> Tensor:
+        """Tell which transforms share the tolerance with the same transform of a layer before."""
+        before: list[Transform] = []
+        found: list[bool] = []
+        for layer in self.layers if self.select == "one" else ():
+            found += [each in before for each in layer.transforms]
+            before += layer.transforms
+        found = found or [False] * len(self.transforms)
+        return torch.tensor(found, device=self.average.device)
+
     def _per_layer(self, values: Tensor) -> tuple[Tensor, ...]:
         """Split values of all transforms by layer."""
         return values.split([len(layer.transforms) for layer in self.layers])
@@ -314,6 +333,7 @@ class RangeTuner:
     def _move_to(self, device: torch.device) -> None:
         """Move all state to a device."""
         self.average, self.left_out = self.average.to(device), self.left_out.to(device)
+        self.initial = self.initial.to(device)
         self.base.to(device)
         self.edges.to(device)
         self.moves.to(device)

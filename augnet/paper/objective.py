@@ -33,11 +33,8 @@ class Objective(nn.Module):
         augment: Any = self.net.augment
         if isinstance(augment, ByClass):  # the only one that needs labels
             x = augment.labeled(x, y, generator)
-        if self.probe is None:
-            output = self.net(x, generator)
-        else:  # both trunks get the same views
-            views = augment(x, generator)
-            output = self.net.aggregate(self.net.trunk(views)[None])
+        views = None if self.probe is None else augment(x, generator)
+        output = self.net(x, generator) if views is None else self._as_in_eval(x, generator)
         losses = F.cross_entropy(output, y, reduction="none")
         # Weighted before the mean, not by it, so that the mean over processes is that of the batch.
         task = (losses if self.weights is None else self.weights[y] * losses).mean()
@@ -48,6 +45,17 @@ class Objective(nn.Module):
             losses = F.cross_entropy(self.probe(views), y, reduction="none")
             found["probe"] = losses.mean()
         return found | {"losses": losses}
+
+    def _as_in_eval(self, x: Tensor, generator: Generator) -> Tensor:
+        """Predict over `train_copies` views drawn within the ranges, as the net does in eval.
+
+        A probe gets the views that a tuner needs, so the trunk is free to learn from averages.
+        """
+        self.net.eval()
+        self.net.trunk.train()
+        output = self.net(x, generator, self.net.train_copies)
+        self.net.train()
+        return output
 
 
 def build_regularizer(name: str) -> Regularizer | None:

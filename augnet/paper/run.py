@@ -176,9 +176,9 @@ def _check_tuner(config: Config) -> None:
             f"tuner.select={config.tuner.select} needs augment.name=layers; got "
             f"{config.augment.name} (tuner.select=none)"
         )
-    if config.net.train_copies > 1:
+    if config.net.train_copies > 1 and config.tuner.probe is None:
         raise ConfigError(
-            "a tuner needs the loss of each view; got "
+            "a tuner without a probe needs the loss of each view; got "
             f"net.train_copies={config.net.train_copies} (net.train_copies=1)"
         )
     if config.regularizer.name != "none":

@@ -109,6 +109,37 @@ def test_a_layer_after_one_that_uses_up_the_tolerance_becomes_the_identity():
     assert [layer.weights.item() for layer in module] == [1, 1]
 
 
+def leave(select, *layers):
+    """Finish a tuner whose ranges have shrunk a little, of transforms that moved samples alike."""
+    module = AugmentationModule(*(AugmentationLayer(*transforms) for transforms in layers))
+    tuner = RangeTuner(module, select=select, start=0.05)
+    tuner.average = torch.full_like(tuner.average, 0.04)
+    tuner.finish()
+    return tuner, [layer.magnitudes.tolist() for layer in module]
+
+
+def test_what_is_left_over_of_a_transform_that_a_layer_before_has_is_set_to_0():
+    close = pytest.approx
+    assert leave("one", [Add()], [Add()])[1] == [close([0.04]), [0]]
+    assert leave("one", [Add()], [Lift()])[1] == [close([0.04]), close([0.04])]
+    assert leave("all", [Add()], [Add()])[1] == [close([0.04]), close([0.04])]
+
+
+def test_what_is_left_over_may_be_selected_and_survives_a_state():
+    layers = [[Add(), Lift()], [Add(), Scatter()]]
+    tuner, (first, second) = leave("one", *layers)
+    assert first == pytest.approx([0.04, 0.04])
+    assert second == pytest.approx([0, 0.04])
+    assert tuner.layers[1].weights.tolist() == [1, 0]
+    assert [row.strength for row in tuner.table()][2] == 0
+    again = RangeTuner(AugmentationModule(*(AugmentationLayer(*each) for each in layers)),
+                       select="one", start=0.5)  # fmt: skip
+    again.load_state_dict(tuner.state_dict())
+    for layer, other in zip(tuner.layers, again.layers, strict=True):
+        torch.testing.assert_close(layer.magnitudes, other.magnitudes)
+        torch.testing.assert_close(layer.weights, other.weights)
+
+
 def test_weights_are_shared_or_given_to_the_farthest():
     layer = AugmentationLayer(Add(), Lift(), Scatter(), magnitude=[0.1, 0.5, 0.2])
     moves = displacement(layer, torch.zeros(500, 3), seeded(0))

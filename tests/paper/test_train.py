@@ -201,6 +201,23 @@ def test_a_probe_tells_what_transforms_cost_and_leaves_the_net_alone():
     assert len(seen) == 4
 
 
+def test_beside_a_probe_the_trunk_learns_from_averages_over_copies():
+    plain = trainer("none", select="one", epochs=1)
+    plain.net.train_copies, plain.net.sampling = 3, "stratified"
+    rest = (0, None, plain.scores, Tuning(select="one"), SinusoidCNN(width=4, kernel=20))
+    net = plain.net
+    run = Trainer(net, plain.splits, plain.settings, None, *rest)
+    calls, modes = [], []
+    net.trunk.register_forward_hook(lambda trunk, x, y: calls.append(len(y)))
+    net.trunk.register_forward_hook(lambda trunk, x, y: modes.append(trunk.training))
+    x, y = run.splits.train
+    run.objective.train()
+    run.objective(x[:16], y[:16], torch.Generator().manual_seed(0))["task"].backward()
+    assert (calls, modes) == ([48], [True])
+    assert net.training
+    assert net.augment.training
+
+
 def test_what_is_learned_is_read_off_any_augment():
     assert transform_states(AugNet(identity, nn.Identity())) == []
     states = transform_states(AugNet(Augerino(0.5), nn.Identity()))

@@ -17,7 +17,11 @@ from augnet.paper.report.wording import median_and_range, unit_of
 
 OURS, PAPER = "ours", "paper"
 FIRST = (OURS, PAPER)  # then others by name
-NAMED = {OURS: "The edge rule", PAPER: "The paper's settings"}
+NAMED = {
+    OURS: "The edge rule",
+    PAPER: "The paper's settings",
+    f"{PAPER}+authors": "The paper's settings with the authors' phases",
+}
 EDGE_RULE = "our own objective ([what it is](../objective.md#ours-the-edge-rule))."
 STUDIES = {
     "capacity": "objectives",
@@ -89,7 +93,7 @@ def page(
         name,
         experiment.title,
         experiment.question,
-        [*map(sentence, kept), *(each for study in searched for each in search_sentences(study))],
+        [*map(sentence, kept), *map(search_sentence, searched)],
         tables,
         [line for study in kept for line in study.commands]
         + [line for study in searched for line in study.commands],
@@ -138,7 +142,7 @@ def settings(study: Study) -> str:
 
 def brief(kept: Sequence[Study], searched: Sequence[searches.SearchStudy]) -> str:
     """Say what the first study found."""
-    return found(kept[0]) if kept else search_sentences(searched[0])[0]
+    return found(kept[0]) if kept else ranked_searches(searched[0])
 
 
 def found(study: Study) -> str:
@@ -209,8 +213,13 @@ def _mean(score: Callable[[Record], float | None], group: Iterable[Record]) -> f
     return fmean(known) if known else float("-inf")
 
 
-def search_sentences(study: searches.SearchStudy) -> list[str]:
+def search_sentence(study: searches.SearchStudy) -> str:
     """Name the best methods, and say what AugNet costs and what does not help."""
+    return " ".join((ranked_searches(study), *study.sentences))
+
+
+def ranked_searches(study: searches.SearchStudy) -> str:
+    """Name the best methods and their scores."""
     finals = {
         method: [float(curve.test[-1]) for curve in seeds.values()]
         for method, seeds in study.curves.items()
@@ -221,8 +230,7 @@ def search_sentences(study: searches.SearchStudy) -> list[str]:
     best = ", ".join(f"{each} {median_and_range(finals[each])}" for each in named)
     counts = sorted({len(values) for values in finals.values()})
     folds = f"{counts[0]} to {counts[-1]} folds" if len(counts) > 1 else f"{counts[0]} folds"
-    first = f"Searches on {study.data}, {folds}: {study.metric} {best}."
-    return [first, " ".join(study.sentences)] if study.sentences else [first]
+    return f"Searches on {study.data}, {folds}: {study.metric} {best}."
 
 
 def runs_table(kept: Sequence[Study]) -> Table:

@@ -35,15 +35,15 @@ def test_other_records_give_another_page(tmp_path):
     kept["note"] = ""
     page = page_of(tmp_path, kept)
     assert (
-        "AugNet's invariance with 10 copies is 0.99; 20 of 20 runs have 0.95 or more" in page.brief
+        "AugNet's invariance with 10 copies is 0.99; 40 of 40 runs have 0.95 or more" in page.brief
     )
     assert page.brief in page.markdown
     claim = "almost perfectly invariant, whatever its capacity (fig. 5)<br>"
     (line,) = (line for line in page.markdown.splitlines() if claim in line)
     assert "their phases: 0.90 to 0.99" in line
-    assert line.endswith("| reproduced (20 of 20 runs) |")
-    assert "    augnet paper run capacity --protocol paper --seeds 5\n" in page.markdown
-    assert "commit 782cd94" in page.markdown
+    assert line.endswith("| reproduced (40 of 40 runs) |")
+    assert "    augnet paper run capacity --protocol paper --seeds 10\n" in page.markdown
+    assert "commit 2113e9f" in page.markdown
     assert not page.notes
     kept["note"] = "Made long ago."
     kept["changes"] = {"data.sizes": "[8, 4, 4]"}
@@ -53,10 +53,10 @@ def test_other_records_give_another_page(tmp_path):
 
 
 def test_a_page_has_its_figure_table_and_command_before_what_is_folded(tmp_path):
-    kept = json.loads((ROOT / "results" / "capacity-paper.json").read_text())
+    kept = json.loads((ROOT / "results" / "capacity-paper.json").read_text()) | {"figures": {}}
     shown, _, folded = page_of(tmp_path, kept).markdown.partition("<details>")
     assert f"](../../{tmp_path.name}/capacity-paper-capacity.png)" in shown
-    assert "| augnet-2x3 | 5 | 1.3 (0.765 to 1.95) Hz |" in shown
+    assert "| augnet-2x3 | 10 | 1.91 (0.0624 to 2) Hz |" in shown
     assert "augnet paper run capacity" in shown
     assert "Claims of the paper" in folded
     assert draw(tmp_path) == [tmp_path / "capacity-paper-capacity.png"]
