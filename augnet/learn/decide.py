@@ -15,6 +15,7 @@ NO_TIME = "no time was left"
 TOO_FEW = "too few held-out samples to tell"
 MOVES = "the range still moves with training"
 WIDE = "the interval spans most of the search range"
+NO_COST = "two classes seem to meet, but the transform adds no error"
 
 
 @dataclass(frozen=True)
@@ -190,13 +191,16 @@ def decide_border(
 
     At the border, samples of one class reach those of another that stay where they are. A signed
     transform moves both towards each other, so that they meet halfway. If the reference ignores
-    more than that, the range is between what it ignores and the border.
+    more than that, the range is between what it ignores and the border. If it ignores next to
+    nothing, there is no range, unless half of the way adds no error: the border may be a wrong one.
     """
     transform = measured.transform
     middle = border / 2 if kept < border / 2 else (kept + border) / 2
     strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
     cost = measured.mean(measured.added(middle, measured.repeats(config)))
     if kept < config.min_range * border:
+        if cost <= 0:
+            return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=NO_COST)
         return Invariance(transform, "not_invariant", 0.0, (0.0, high), cost=cost)
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)
 

@@ -187,7 +187,12 @@ def test_a_border_ends_the_interval():
 
 @pytest.mark.parametrize(
     ("kept", "border", "status", "fraction"),
-    [(0.1, 0.5, "bounded", 0.25), (0.3, 0.5, "bounded", 0.4), (0.05, 0.5, "not_invariant", 0.0)],
+    [
+        (0.1, 0.5, "bounded", 0.25),
+        (0.3, 0.5, "bounded", 0.4),
+        (0.05, 1.0, "not_invariant", 0.0),
+        (0.05, 0.5, "unclear", 0.0),  # half of the way adds no error
+    ],
 )
 def test_classes_that_move_towards_each_other_meet_halfway_to_a_border(
     kept, border, status, fraction
