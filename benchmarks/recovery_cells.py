@@ -27,7 +27,8 @@ CODE = ("augnet", "benchmarks")
 SEARCH = (
     "augnet/learn", "augnet/transforms", "augnet/trunks", "augnet/training",
     *(f":!augnet/learn/{name}.py" for name in ("final", "net", "selective", "result", "progress")),
-    *(f":!augnet/learn/{name}.py" for name in ("measure_parts", "parts", "held")),
+    *(f":!augnet/learn/{name}.py" for name in ("measure_parts", "parts", "held", "response")),
+    *(f":!augnet/learn/{name}.py" for name in ("sweep", "stages", "accounts", "meeting")),
     ":!augnet/trunks/medium.py",
 )  # fmt: skip
 """What decides the answers of `learn`: all but the net, ranges of classes, and what is shown."""

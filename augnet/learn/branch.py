@@ -192,6 +192,7 @@ class Branch:
             before if self.evaluator.mean(before, rows).item() <= own else rest,
             self.reference.tolerance,
             self.generator,
+            self.reference.uncertainty,
         )
 
     def _batches(self) -> list[Tensor]:

@@ -156,6 +156,9 @@ class LearnConfig:
         2.0, "The same, as a multiple of what may be added, of that half."
     )
     max_rise: float = constant(0.5, "The most that this may be.")
+    max_uncertainty: float = constant(
+        0.15, "If the network is less sure, labels may allow more than is measured."
+    )
     coarse_strengths: int = constant(12, "Strengths that find the latter.")
     max_correction: float = constant(0.25, "Train on if the range is off by a larger factor.")
     interval_factors: tuple[float, ...] = constant(

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import Evaluator
-from augnet.learn.result import Invariance, Status
+from augnet.learn.result import Invariance
 from augnet.transforms import Transform
 
 NO_TIME = "no time was left"
@@ -34,6 +34,8 @@ class Measured:
     before: Tensor
     tolerance: float
     generator: Generator
+    uncertainty: float = 0.0
+    """How unsure the reference is about the samples; see there."""
 
     def added(self, fraction: float, repeats: int) -> Tensor:
         """Return the error that is added to each sample at a fraction of the limit."""
@@ -158,30 +160,38 @@ def decide_range(
     config: LearnConfig,
     border: float = 1.0,
 ) -> Invariance:
-    """Decide by where the error reaches the tolerance, and how sharply it rises there."""
+    """Decide by where the error reaches the tolerance, and how sharply it rises there.
+
+    If inputs are noisy, a network is unsure about many samples, and errs more often under any
+    transform before labels change. Labels may then allow more, up to about the strength that adds
+    half of the most error. The interval goes on to there.
+    """
     transform, cost, response = measured.transform, crossing.cost, crossing.response
     half = math.hypot(
         1.645 * crossing.deviation, config.wobble_weight * wobble, config.range_uncertainty
     )
     trained, fraction = fraction, min(1.0, fraction * crossing.factor)
     low, high = fraction * math.exp(-half), min(border, fraction * math.exp(half))
-    status: Status = "bounded"
-    least = allowed = 0.0
     if max(trained, fraction) > config.near_limit:
-        status, fraction, high = "reached_limit", 1.0, 1.0
-    else:
-        least, allowed = _least_ranges(measured, fraction, crossing.allowed, config)
+        low, high = (float(transform.strength(each)) for each in (low, 1.0))
+        ends = (low, high)
+        return Invariance(transform, "reached_limit", high, ends, cost=cost, response=response)
+    unsure = measured.uncertainty > config.max_uncertainty
+    lost = _half_loss(measured, config) if unsure or fraction < config.max_rise else (0.0, 0.0)
+    least, allowed = _least_ranges(measured, fraction, lost, crossing.allowed, config)
     if fraction < least:
         ends = (0.0, float(transform.strength(high)))
         return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
     wide = high - low > config.max_width or half > config.max_half_width
     reason = TOO_FEW if fraction < allowed else MOVES if moves else WIDE if wide else ""
+    if unsure:
+        high = max(high, min(border, lost[0]))
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
-    if reason and status == "bounded":
+    if reason:
         return Invariance(
             transform, "unclear", 0.0, (low, high), cost=cost, reason=reason, response=response
         )
-    return Invariance(transform, status, strength, (low, high), cost=cost, response=response)
+    return Invariance(transform, "bounded", strength, (low, high), cost=cost, response=response)
 
 
 def decide_border(
@@ -206,18 +216,23 @@ def decide_border(
 
 
 def _least_ranges(
-    measured: Measured, fraction: float, allowed: float, config: LearnConfig
+    measured: Measured,
+    fraction: float,
+    lost: tuple[float, float],
+    allowed: float,
+    config: LearnConfig,
 ) -> tuple[float, float]:
     """Return below which range there is none, and below which it may only be what may be added.
 
-    The first is a part of the strength that adds half of the largest error: below, the error rises
-    from strength 0 on. For values it is larger, because a change that is less than the error that
-    the network makes anyway adds little. The second is about the part of that half that is allowed
-    where few samples can tell little: an error that rises in proportion has this range, too.
+    The first is a part of the strength that adds half of the largest error (`lost`: both): below,
+    the error rises from strength 0 on. For values it is larger, because a change that is less than
+    the error that the network makes anyway adds little. The second is about the part of that half
+    that is allowed where few samples can tell little: an error that rises in proportion has this
+    range, too.
     """
     if fraction >= config.max_rise:
         return 0.0, 0.0
-    strength, half = _half_loss(measured, config)
+    strength, half = lost
     least = config.min_range if measured.evaluator.data.classes else config.min_value_range
     part = min(config.max_rise, config.rise_factor * allowed / max(half, 1e-9))
     return least * strength, part * strength

@@ -12,6 +12,9 @@ from augnet.learn.evaluate import Evaluator
 from augnet.learn.inputs import LearnData
 from augnet.training import Loop, Row, WeightAverage, descend
 
+SUREST = 0.95
+"""The quantile of the probabilities that stands for the surest samples."""
+
 
 class Reference:
     """Train a network on the fitted samples; keep its best state on the held-out samples.
@@ -67,6 +70,13 @@ class Reference:
         self.errors = evaluator.errors(output, self.held_out)
         self.error = evaluator.mean(self.errors, self.held_out).item()
         self.score = evaluator.score(output, self.held_out)
+        self.uncertainty = 0.0
+        if self.data.classes:
+            sure = output.softmax(1).amax(1)
+            mean = evaluator.mean(sure, self.held_out)
+            self.uncertainty = (sure.quantile(SUREST) - mean).item()
+            """By how much the probabilities of its classes are below those of its surest ones.
+            Wrong labels lower all of them; noisy inputs those of some samples."""
         self.control = self.errors
         """The errors of a control, once one is trained."""
 

@@ -230,3 +230,14 @@ def test_rising_curves_are_those_of_scikit_learn():
 def test_factors_that_are_not_kept_have_no_magnitude(status):
     row = Invariance(AmplitudeScale(2.0), status, 0.0, (1.0, 1.5))
     assert row.magnitude == 0
+
+
+def test_the_interval_goes_on_to_half_of_the_loss_if_inputs_are_noisy():
+    """The label of half of the samples changes at 0.5, where the network errs on a quarter."""
+    clear = shifted()
+    noisy = replace(clear, uncertainty=CONFIG.max_uncertainty + 0.01)
+    rows = [ranged(each, 0.4) for each in (clear, noisy)]
+    assert rows[0].interval[1] < 0.48
+    assert rows[1].interval[1] == pytest.approx(0.5, abs=0.03)
+    assert [row.status for row in rows] == ["bounded"] * 2
+    assert rows[0].interval[0] == pytest.approx(rows[1].interval[0], rel=0.1)
