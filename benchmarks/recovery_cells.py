@@ -24,11 +24,18 @@ from augnet.training import keep_freed_memory
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 CODE = ("augnet", "benchmarks")
+SHOWN = tuple(
+    f":!augnet/learn/{name}.py"
+    for name in (
+        "result", "progress", "parts", "measure_parts", "held", "response", "sweep", "stages",
+        "accounts", "meeting",
+    )
+)  # fmt: skip
+"""Parts of `learn` that are not needed here: what is shown, and ranges of classes."""
 SEARCH = (
     "augnet/learn", "augnet/transforms", "augnet/trunks", "augnet/training",
-    *(f":!augnet/learn/{name}.py" for name in ("final", "net", "selective", "result", "progress")),
-    *(f":!augnet/learn/{name}.py" for name in ("measure_parts", "parts", "held", "response")),
-    *(f":!augnet/learn/{name}.py" for name in ("sweep", "stages", "accounts", "meeting")),
+    *SHOWN,
+    *(f":!augnet/learn/{name}.py" for name in ("final", "net", "selective")),
     ":!augnet/trunks/medium.py",
 )  # fmt: skip
 """What decides the answers of `learn`: all but the net, ranges of classes, and what is shown."""

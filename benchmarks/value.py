@@ -20,7 +20,7 @@ from typing import Any
 import recovery_real_data as real
 import torch
 import value_data as data
-from recovery_cells import RESULTS, Cell, CellFile, Key, refuse_mixed
+from recovery_cells import RESULTS, SHOWN, Cell, CellFile, Key, refuse_mixed
 from torch import Generator, Tensor, nn
 
 from augnet import Augerino, AugNet, MagnitudeNorm, identity
@@ -37,7 +37,7 @@ from augnet.trunks import TRUNKS
 CODE = (
     *(f"augnet/{name}" for name in ("learn", "layers", "transforms", "trunks", "training")),
     "augnet/net.py", "augnet/aggregate.py",
-    ":!augnet/layers/tuner.py", ":!augnet/learn/result.py", ":!augnet/learn/progress.py",
+    ":!augnet/layers/tuner.py", *SHOWN,
     *(f"benchmarks/{name}.py" for name in ("value", "value_data", "recovery_real_data")),
 )  # fmt: skip
 FILE = CellFile("value", ("data", "method", "seed"), code=CODE)
