@@ -1,5 +1,6 @@
 """The edge rule: a range grows while its edge costs less than a tolerance."""
 
+import math
 from typing import Any, get_args
 
 import torch
@@ -56,6 +57,10 @@ class RangeTuner:
     at `start` (None: where they are) and stay in [0.001, 1]. The answer is a running average of μ
     that stands for the last quarter of the steps; `table` shows it and `finish` sets it.
 
+    A network that has learned nothing loses nothing by any transform. Give `chance`, the loss of
+    such a network (log(classes) for classes of equal size), and no range grows before untransformed
+    samples cost less than that by the tolerance; if they never do, `table` says so.
+
     No gradient moves magnitudes and weights: the tuner freezes both by `requires_grad_(False)`. An
     optimizer over `net.parameters()` does not move them, not even by weight decay.
 
@@ -78,6 +83,7 @@ class RangeTuner:
         warmup: int = 100,
         rate: float = 0.02,
         start: float | None = 0.05,
+        chance: float | None = None,
     ) -> None:
         if not isinstance(augment, AugmentationLayer | AugmentationModule):
             raise TypeError(
@@ -91,11 +97,16 @@ class RangeTuner:
             )
         if start is not None and not SMALLEST <= start <= 1:
             raise ValueError(f"start is a magnitude in [{SMALLEST}, 1] or None; got {start}")
+        if chance is not None and not math.isfinite(chance):
+            raise ValueError(
+                f"chance is the loss of a net that knows nothing, or None; got {chance}"
+            )
         if select not in get_args(Selection):
             raise ValueError(f"select is one of {', '.join(get_args(Selection))}; got {select!r}")
         self.augment, self.select = augment, select
         self.layers = [augment] if isinstance(augment, AugmentationLayer) else list(augment)
         self.tolerance, self.warmup, self.rate = tolerance, warmup, rate
+        self.chance = math.inf if chance is None else chance
         self.transforms = [each for layer in self.layers for each in layer.transforms]
         self._check_layers()
         self._attach(start)
@@ -146,6 +157,11 @@ class RangeTuner:
             else:
                 described = f"{transform.name} {transform.describe(magnitude)}"
                 notes.append(f"{described}: it has no range to tune; learn decides on it.")
+        if math.isfinite(self.chance) and self.base.seen > 0 and not self._knows():
+            notes.append(
+                f"Untransformed samples cost {self.base.mean.item():.3g}; a network that knows "
+                f"nothing has {self.chance:.3g}. The ranges say nothing: train it otherwise."
+            )
         if left_out := int(self.left_out):
             notes.append(f"{left_out} losses were not finite and were left out.")
         return RangeTable(rows, notes)
@@ -281,11 +297,16 @@ class RangeTuner:
     def _move_ranges(self) -> None:
         """Let log magnitudes move, and average them."""
         room = ((self.tolerance - self.edges.mean) / self.tolerance).clamp(-1, 1)
+        room = room.where(self._knows(), room.clamp(max=0))
         old = self.magnitudes
         new = (old * (self.rate * room).exp()).clamp(SMALLEST, 1).where(self.edges.seen > 0, old)
         self._set(new)
         share = (TAIL + 1) / (TAIL + self.steps - self.warmup)
         self.average = self.average + share * (new - self.average)
+
+    def _knows(self) -> Tensor:
+        """Tell whether untransformed samples cost less than without any knowledge, as a (1,)."""
+        return self.base.mean < self.chance - self.tolerance
 
     @torch.no_grad()
     def _weigh(self, magnitudes: Tensor) -> None:

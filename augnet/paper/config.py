@@ -90,6 +90,7 @@ class Tuning(Section):
     select: Literal["none", "all", "one"] = "none"
     tolerance: float = Field(default=TOLERANCE, gt=0)  # nats; the same in all experiments
     probe: Named | None = None  # a trunk whose losses are read; default: the one that is trained
+    wait: bool = False  # no range grows before the trunk knows more than how frequent classes are
 
 
 class Training(Section):

@@ -90,10 +90,21 @@ class Trainer:
             raise ValueError("a tuner needs augment.name=layers (or tuner.select=none)")
         batches = math.ceil(len(self.splits.train.x) / self.settings.batch_size)
         warmup = self.settings.epochs * batches // 10
+        chance = self._chance_loss() if tuning.wait else None
         try:
-            return RangeTuner(module, tuning.tolerance, select=tuning.select, warmup=warmup)
+            return RangeTuner(
+                module, tuning.tolerance, select=tuning.select, warmup=warmup, chance=chance
+            )
         except ValueError as error:
             raise ConfigError(f"tuner: {error} (tuner.select=none)") from None
+
+    def _chance_loss(self) -> float:
+        """Return the loss of a trunk that knows only how frequent classes are, or their number."""
+        counts = self.splits.train.y.bincount().double()
+        counts = counts[counts > 0]
+        if self.settings.balanced:
+            return math.log(len(counts))
+        return torch.distributions.Categorical(counts).entropy().item()
 
     @property
     def rows(self) -> list[Row]:

@@ -242,3 +242,30 @@ def test_several_copies_are_refused_in_training(part):
     net.eval()(torch.zeros(4, 3))
     tuner.finish()
     net.train()(torch.zeros(4, 3))
+
+
+def test_no_range_grows_before_the_network_knows_something():
+    """Edges cost nothing. A network that knows nothing has a loss of 1; the tolerance is 0.1."""
+    layer, tuner = tuned(Add(), tolerance=0.1, rate=0.5, warmup=0, start=0.2, chance=1.0)
+    assert not tuner.table().notes
+    scripted(tuner, torch.zeros(64, 3), [[0.0]], base=0.95)
+    assert layer.magnitudes.item() == pytest.approx(0.2)
+    (note,) = tuner.table().notes
+    assert "cost 0.95" in note
+    assert "knows nothing has 1." in note
+    for _ in range(200):  # the running mean falls below 0.9
+        scripted(tuner, torch.zeros(64, 3), [[0.0]], base=0.5)
+    assert layer.magnitudes.item() == 1
+    assert not tuner.table().notes
+
+
+def test_ranges_that_cost_too_much_shrink_whatever_the_network_knows():
+    layer, tuner = tuned(Add(), tolerance=0.1, rate=0.5, warmup=0, start=0.2, chance=1.0)
+    scripted(tuner, torch.zeros(64, 3), [[0.3]], base=1.0)
+    assert layer.magnitudes.item() == pytest.approx(0.2 * math.exp(-0.5))
+
+
+@pytest.mark.parametrize("chance", [math.nan, math.inf])
+def test_the_loss_of_chance_is_a_number(chance):
+    with pytest.raises(ValueError, match="chance is the loss of a net that knows nothing"):
+        tuned(Add(), chance=chance)

@@ -1,6 +1,7 @@
 """Training: rows, randomness, early stopping, parameter groups."""
 
 import json
+import math
 from dataclasses import asdict
 
 import pytest
@@ -25,7 +26,7 @@ from augnet.paper.train import Trainer, transforms_of
 from augnet.trunks import SinusoidCNN
 
 
-def trainer(regularizer="weighted_norm", weight=0.1, seed=0, select="none", **settings):
+def trainer(regularizer="weighted_norm", weight=0.1, seed=0, select="none", wait=False, **settings):
     torch.manual_seed(0)
     layer = AugmentationLayer(*build_transforms(["frequency_shift", "gaussian_noise"], sfreq=100))
     trunk = nn.Sequential(SinusoidCNN(width=4, kernel=20), nn.Dropout(0.1))
@@ -34,7 +35,7 @@ def trainer(regularizer="weighted_norm", weight=0.1, seed=0, select="none", **se
     settings = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **settings}
     regularization = Regularization(name=regularizer, weight=weight)
     scores = Scores(epoch_samples=10)
-    tuning = Tuning(select=select)
+    tuning = Tuning(select=select, wait=wait)
     training = Training(**settings)
     return Trainer(net, data, training, regularization, seed, None, scores, tuning)
 
@@ -225,3 +226,14 @@ def test_what_is_learned_is_read_off_any_augment():
     (rotate,) = (state for state in states if state.name == "rotate")
     assert (rotate.weight, rotate.magnitude) == (None, pytest.approx(0.5))
     assert len(states) == 6
+
+
+def test_ranges_wait_for_a_trunk_that_knows_more_than_chance():
+    """Chance is the entropy of the classes, or that of equal ones where their weights are equal."""
+    waiting = trainer("none", select="all", wait=True)
+    y = waiting.splits.train.y
+    shares = y.bincount() / len(y)
+    assert waiting.tuner.chance == pytest.approx(-(shares * shares.log()).sum().item(), rel=1e-5)
+    balanced = trainer("none", select="all", wait=True, balanced=True)
+    assert balanced.tuner.chance == pytest.approx(math.log(4))
+    assert trainer("none", select="all").tuner.chance == math.inf
