@@ -36,7 +36,7 @@ SEARCH = (
     "augnet/learn", "augnet/transforms", "augnet/trunks", "augnet/training",
     *SHOWN,
     *(f":!augnet/learn/{name}.py" for name in ("final", "net", "selective")),
-    ":!augnet/trunks/medium.py",
+    *(f":!augnet/trunks/{name}.py" for name in ("medium", "sleep")),
 )  # fmt: skip
 """What decides the answers of `learn`: all but the net, ranges of classes, and what is shown."""
 Cell = dict[str, Any]

@@ -37,7 +37,7 @@ from augnet.trunks import TRUNKS
 CODE = (
     *(f"augnet/{name}" for name in ("learn", "layers", "transforms", "trunks", "training")),
     "augnet/net.py", "augnet/aggregate.py",
-    ":!augnet/layers/tuner.py", *SHOWN,
+    ":!augnet/layers/tuner.py", ":!augnet/trunks/sleep.py", *SHOWN,
     *(f"benchmarks/{name}.py" for name in ("value", "value_data", "recovery_real_data")),
 )  # fmt: skip
 FILE = CellFile("value", ("data", "method", "seed"), code=CODE)

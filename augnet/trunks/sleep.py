@@ -48,14 +48,15 @@ class ChambonNet(nn.Sequential):
     """A spatial filter, two temporal convolutions and a linear layer, for windows (B, C, T).
 
     Layers, sizes and numbers of parameters are those of the paper's table, which has no bias in
-    the spatial filter and in the last layer.
+    the spatial filter and in the last layer. One channel has no spatial filter, as in Chambon et
+    al.: it would be one factor, and where it starts close to 0, the network learns nothing.
     """
 
     def __init__(self, channels: int, times: int, classes: int = 5, dropout: float = 0.5) -> None:
         if times < POOL**2:
             raise ValueError(f"ChambonNet pools over {POOL**2} samples; windows have only {times}")
         super().__init__(
-            nn.Conv1d(channels, channels, 1, bias=False),
+            nn.Conv1d(channels, channels, 1, bias=False) if channels > 1 else nn.Identity(),
             nn.Unflatten(1, (1, channels)),
             PooledConv(1, 8, 64),
             PooledConv(8, 8, 64),

@@ -115,6 +115,14 @@ def test_chambon(channels, times):
         ChambonNet(2, 200)
 
 
+def test_one_channel_reaches_the_filters_of_chambon_as_it_is():
+    """A spatial filter of one channel is a factor, which may be close to 0: in seed 0 it was."""
+    torch.manual_seed(0)
+    net, x = ChambonNet(1, 512), torch.randn(3, 1, 512)
+    torch.testing.assert_close(net[:2](x)[:, 0], x)
+    assert net(x).shape == (3, 5)
+
+
 @pytest.mark.parametrize(("inputs", "times"), [(1, 512), (3, 187)])
 def test_a_pooled_convolution_is_a_convolution_that_is_pooled(inputs, times):
     fast = PooledConv(inputs, 5, 64).double()
