@@ -1,5 +1,7 @@
 """Draw how the paper's regularizer selects one of two transforms: figure 2 of the paper."""
 
+from typing import Any
+
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
@@ -17,7 +19,10 @@ def path(admissible: tuple[float, float] = ADMISSIBLE) -> tuple[Tensor, Tensor]:
     """Descend on the regularizer and a cost beyond `admissible`: all weights and magnitudes."""
     logits = nn.Parameter(torch.zeros(2))
     magnitudes = nn.Parameter(torch.full((2,), START))
-    groups = [{"params": [logits], "lr": 10 * RATE}, {"params": [magnitudes]}]
+    groups: list[dict[str, Any]] = [
+        {"params": [logits], "lr": 10 * RATE},
+        {"params": [magnitudes]},
+    ]
     optimizer = torch.optim.SGD(groups, lr=RATE)
     limits = torch.tensor(admissible)
     seen = []
@@ -27,10 +32,9 @@ def path(admissible: tuple[float, float] = ADMISSIBLE) -> tuple[Tensor, Tensor]:
         # A transform costs what it does to the data, so its cost has its weight as a factor.
         cost = COST * (weights * (magnitudes - limits).relu()).sum()
         optimizer.zero_grad()
-        (weighted_norm(weights, magnitudes) + cost).backward()  # type: ignore[no-untyped-call]
+        (weighted_norm(weights, magnitudes) + cost).backward()
         optimizer.step()
-    weights, values = zip(*seen, strict=True)
-    return torch.stack(weights), torch.stack(values)
+    return torch.stack([each for each, _ in seen]), torch.stack([each for _, each in seen])
 
 
 def selectivity() -> Figure:
