@@ -115,6 +115,30 @@ def test_what_is_no_record_is_refused(tmp_path):
         load(path)
 
 
+def test_two_files_of_one_protocol_stand_side_by_side(tmp_path):
+    kept = json.loads((ROOT / "results" / "capacity-paper.json").read_text()) | {"note": ""}
+    (tmp_path / "capacity-paper.json").write_text(json.dumps(kept))
+    (tmp_path / "capacity-paper-old-one.json").write_text(json.dumps(kept | {"part": "old one"}))
+    assert load(tmp_path / "capacity-paper-old-one.json").label == "capacity-paper-old-one"
+    (page,) = pages(tmp_path)
+    assert [line.partition(",")[0] for line in page.shows] == ["The paper's settings"] * 2
+    assert page.shows[1].startswith("The paper's settings, old one, 10 seeds: ")
+    titles = [title for title in page.details if title.startswith("Claims")]
+    assert titles == [
+        "Claims of the paper: the paper's settings",
+        "Claims of the paper: the paper's settings, old one",
+    ]
+    assert "Comparison of settings by means" not in page.details
+
+
+def test_a_file_of_a_sweep_alone_says_what_was_swept(tmp_path):
+    kept = json.loads((ROOT / "results" / "sinusoids-paper.json").read_text())
+    kept["runs"] = [run for run in kept["runs"] if run.get("sweep")]
+    page = page_of(tmp_path, kept, "sinusoids-paper")
+    values = "`regularizer.weight` at 0.02, 0.05, 0.1, 0.5, 1.0"
+    assert page.shows == [f"The paper's settings, 3 seeds: a sweep of {values}."]
+
+
 def test_figure_2_follows_the_bisector_and_then_selects_the_farther_transform():
     weights, magnitudes = selective_path((0.4, 0.8))
     before = magnitudes[:, 0] < 0.39
