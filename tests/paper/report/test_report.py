@@ -205,6 +205,22 @@ def test_the_command_says_what_was_changed():
     assert changes(experiment, unknown) == {}
 
 
+def test_commands_name_the_precision_and_the_seeds_of_each_variant_and_no_folder_of_a_machine():
+    experiment = read("sinusoids")
+    usual = [run(variant) for variant in experiment.variants]
+    lowered = run("none", 1)._replace(versions={"precision": "bf16-mixed"})
+    first, second = commands(experiment, [*usual, lowered])
+    assert first == "augnet paper run sinusoids --seeds 1"
+    assert second == "augnet paper run sinusoids --variant none --seeds 2 --precision bf16-mixed"
+    more = run("one-layer", 4)
+    first, second = commands(experiment, [*usual, more])
+    assert first == "augnet paper run sinusoids --variant one-layer --seeds 5"
+    assert "one-layer" not in second
+    assert second.endswith("--seeds 1")
+    config = settings(**{"data.root": "/home/me/data"})
+    assert changes(experiment, run(config=config)) == {"data.root": "DIR"}
+
+
 def test_the_command_of_a_sweep_names_its_points():
     runs = [swept(regularizer_weight=weight) for weight in (0.1, 0.5)]
     (command,) = commands(read("sinusoids"), runs)
