@@ -182,6 +182,9 @@ def test_a_second_swept_key_has_lines_of_its_own():
     names = [swept(regularizer_name=name) for name in ("weighted_norm", "magnitude_norm")]
     ticks = over_sweep(read("sinusoids").expect, records(names)).axes[-1].get_xticklabels()
     assert [tick.get_text() for tick in ticks] == ["weighted_norm", "magnitude_norm"]
+    steps = [swept(regularizer_weight=[[0, weight], [2, 0.1]]) for weight in (0.5, 1.0)]
+    ticks = over_sweep(read("sinusoids").expect, records(steps)).axes[-1].get_xticklabels()
+    assert [tick.get_text() for tick in ticks] == ["[0, 0.5]\n[2, 0.1]", "[0, 1.0]\n[2, 0.1]"]
 
 
 def test_the_command_says_what_was_changed():
