@@ -93,7 +93,7 @@ def _axis(values: Sequence[Any]) -> tuple[Callable[[Any], float], dict[float, st
 
 
 def _name(value: Any) -> str:
-    """Name a value; of a list, such as a schedule, one entry per line, so that labels are narrow."""
+    """Name a value; a list, such as a schedule, has one entry per line: labels are narrow."""
     return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
