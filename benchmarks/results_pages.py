@@ -36,6 +36,28 @@ All pages are made from the files in `results/` by `python benchmarks/results_pa
 is written by hand. [Performance](performance.md) has times, and the [studies](studies/index.md) say
 how the results came about.
 """
+FIGURES = {
+    "2": ("how the regularizer selects", ["selectivity"]),
+    "3a": ("learned angle", ["mario-iggy-paper-learned", "mario-iggy-learned"]),
+    "3b": ("learned shift", ["sinusoids-paper-learned", "sinusoids-learned"]),
+    "4": (
+        "weights and magnitudes, by the paper's and by Augerino's regularizer",
+        ["mario-iggy-paper-transforms-augnet", "mario-iggy-paper-transforms-augerino-regularizer"],
+    ),
+    "5, B.4": (
+        "invariance and accuracy by capacity and copies",
+        ["capacity-paper-capacity", "capacity-paper+authors-capacity", "capacity-capacity"],
+    ),
+    "6a": ("CIFAR-10 over the epochs, small", ["cifar10-paper+small-stopped"]),
+    "6b": ("sleep staging against time, small", ["sleep-small-search-seconds"]),
+    "A.1": ("data of Mario-Iggy, our two pictures", ["mario-iggy-data"]),
+    "A.2": ("widths of Augerino", ["mario-iggy-paper-widths"]),
+    "B.1a": ("weights and magnitudes, one layer", ["sinusoids-paper-transforms-one-layer"]),
+    "B.1b": ("training", ["sinusoids-paper-accuracy", "sinusoids-paper-loss"]),
+    "B.2": ("weights and magnitudes, two layers", ["sinusoids-paper-transforms-two-layers"]),
+    "B.3": ("weights and magnitudes, four layers", ["sinusoids-paper-transforms-four-layers"]),
+}
+"""Figures of the paper, by number: what they show, and ours in results/."""
 
 
 def pages(folder: Path = RESULTS) -> dict[str, str]:
@@ -53,9 +75,21 @@ def index(ours: list[ResultPage], of_the_paper: list[ResultPage]) -> str:
             for each in every]  # fmt: skip
     table = Table(("page", "asked", "came out"), rows)
     entries = "\n".join(f"results/{each.name}" for each in every)
-    return "\n".join(
-        (INTRODUCTION, table.markdown, f"```{{toctree}}\n:hidden:\n\n{entries}\n```\n")
+    toctree = f"```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+    return "\n".join((INTRODUCTION, table.markdown, figures(), toctree))
+
+
+def figures() -> str:
+    """List the figures of the paper, and where ours are."""
+    rows = [
+        (number, shows, ", ".join(f"`{name}.png`" for name in names))
+        for number, (shows, names) in FIGURES.items()
+    ]
+    table = Table(("figure of the paper", "shows", "ours"), rows)
+    where = (
+        "Ours are in `results/`, and on the page of their experiment; figure 2 is on that of the"
     )
+    return f"## Figures of the paper\n\n{where} [objective](objective.md).\n\n{table.markdown}"
 
 
 def main() -> None:

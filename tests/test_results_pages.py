@@ -35,6 +35,17 @@ def test_a_page_says_what_it_shows_and_how_it_was_made(name):
     assert "ommit" in made
 
 
+def test_every_figure_of_the_paper_that_is_listed_is_kept():
+    named = [name for _, names in results_pages.FIGURES.values() for name in names]
+    assert [name for name in named if not (ROOT / "results" / f"{name}.png").exists()] == []
+    numbers = ["3a", "3b", "4", "6b", "A.1", "A.2", "B.1a", "B.1b", "B.2", "B.3", "2"]
+    assert set(numbers) <= results_pages.FIGURES.keys()
+    assert (
+        "| 3b | learned shift | `sinusoids-paper-learned.png`, `sinusoids-learned.png` |"
+        in results_pages.figures()
+    )
+
+
 def cell(data, method, seed, score):
     return {"data": data, "method": method, "seed": seed, "score": score, "passes": 100,
             "seconds": 1.0, "commit": "abc1234", "rows": []}  # fmt: skip

@@ -160,3 +160,42 @@ def test_numbers_that_cannot_be_used_are_refused(change, message):
 def test_a_deep_value_is_refused():
     with pytest.raises(ConfigError, match="nested too deeply"):
         config.parse_change(f"train.lr={'[' * 9999}{']' * 9999}")
+
+
+PAPERS = {
+    "sinusoids": ["one-layer", "two-layers", "four-layers"],
+    "mario-iggy": ["augnet", "no-regularizer", "augerino-regularizer"],
+    "capacity": [f"augnet-{size}" for size in ("1x1", "2x1", "2x2", "2x3")],
+    "cifar10": ["augnet-paper"],
+    "sleep": ["augnet-paper"],
+}
+"""The variants of the paper's own layers."""
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"), [(name, each) for name, found in PAPERS.items() for each in found]
+)
+def test_the_papers_protocol_has_the_settings_of_the_authors(name, variant):
+    paper = resolve(name, config.read(name), variant, protocol="paper")
+    assert (paper.tuner.select, paper.net.train_copies) == ("none", 1)
+    assert paper.net.aggregate == "log-probabilities"
+    assert paper.net.sampling == "independent"
+    layers = paper.augment.arguments["layers"]
+    if name != "capacity":  # one transform there: nothing to select
+        assert (paper.augment.arguments["temperature"], paper.augment.arguments["logit"]) == (
+            0.01,
+            1.0,
+        )
+    specs = [spec if isinstance(spec, dict) else {"name": spec} for part in layers for spec in part]
+    shears = [spec for spec in specs if spec["name"].startswith("shear")]
+    assert bool(shears) == (name in ("mario-iggy", "cifar10"))
+    assert all(spec.get("pivot") == "corner" for spec in shears)
+    if name == "mario-iggy":
+        assert paper.trunk.arguments["width"] == 32
+        assert (paper.train.epochs, paper.train.batch_size) == (20, 128)
+        assert paper.train.augment_weight_decay == 1.0
+        assert "sizes" not in paper.data.arguments  # 10 000, and 5 000 to test, are the default
+    if name in ("sinusoids", "capacity"):
+        assert "phase" not in paper.data.arguments  # uniform, as the paper says
+        theirs = resolve(name, config.read(name), variant, protocol="paper+authors")
+        assert theirs.data.arguments["phase"] == "authors"

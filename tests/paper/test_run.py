@@ -87,6 +87,19 @@ def test_layers_start_with_the_logits_that_are_asked_for():
         assert module[0].weights.tolist() == [0.5, 0.5]
 
 
+def test_trunks_of_images_have_their_channels_last_and_keep_their_predictions():
+    changes = {"data.sizes": [8, 4, 4], "trunk.width": 2}
+    settings = config.resolve("mario-iggy", config.read("mario-iggy"), "augnet", changes=changes)
+    net, splits = runs.build(settings, seed=0)
+    kernels = [value for value in net.trunk.parameters() if value.dim() == 4]
+    assert kernels[1].is_contiguous(memory_format=torch.channels_last)
+    assert not kernels[1].is_contiguous()
+    net.trunk.eval()
+    fast = net.trunk(splits.test.x)
+    slow = net.trunk.to(memory_format=torch.contiguous_format)(splits.test.x)
+    assert torch.allclose(fast, slow, atol=1e-6)
+
+
 def test_a_finished_run_is_not_run_again(tmp_path):
     list(directory(tmp_path).run())
     before = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}

@@ -8,7 +8,9 @@ from typing import Any
 from augnet.paper.config import ConfigError, Experiment, resolve
 from augnet.paper.report.runs import Run
 
+PRECISION = "32-true"  # the default of augnet paper run
 FREE = ("data.", "augment.", "trunk.", "measure.")  # keys are arguments of any function
+FOLDERS = {"data.root": "DIR"}  # where data is on a machine does not matter elsewhere
 FIXED = ("net.", "regularizer.", "tuner.", "train.", "scores.")  # keys are those of this version
 
 
@@ -25,7 +27,7 @@ def changes(experiment: Experiment, run: Run) -> dict[str, Any]:
         return {}
     known = dict(flatten(json.loads(default.model_dump_json())))
     return {
-        key: value
+        key: FOLDERS.get(key, value)
         for key, value in flatten(run.config)
         if known.get(key) != value
         and (key.startswith(FREE) or (key.startswith(FIXED) and key in known))
@@ -36,10 +38,13 @@ def changes(experiment: Experiment, run: Run) -> dict[str, Any]:
 
 def commands(experiment: Experiment, runs: Sequence[Run]) -> list[str]:
     """Return the commands that repeat some runs of one experiment and protocol."""
-    groups: dict[str, list[Run]] = {}
+    alike: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        key = json.dumps([changes(experiment, run), list(run.sweep)], sort_keys=True)
-        groups.setdefault(key, []).append(run)
+        same = [changes(experiment, run), list(run.sweep), _precision(run)]
+        alike.setdefault((json.dumps(same, sort_keys=True), run.label), []).append(run)
+    groups: dict[tuple[str, int], list[Run]] = {}
+    for (settings, _), found in alike.items():
+        groups.setdefault((settings, max(run.seed for run in found)), []).extend(found)
     return [_command(experiment, group) for group in groups.values()]
 
 
@@ -54,10 +59,16 @@ def _command(experiment: Experiment, runs: Sequence[Run]) -> str:
     parts += ["--seeds", str(1 + max(run.seed for run in runs))]
     for key, value in changes(experiment, runs[0]).items():
         parts += ["--set", f"{key}={to_toml(value)}"]
+    if (precision := _precision(runs[0])) != PRECISION:
+        parts += ["--precision", precision]
     for key in runs[0].sweep:
         points = dict.fromkeys(to_toml(run.sweep[key]) for run in runs)
         parts += ["--sweep", f"{key}={','.join(points)}"]
     return shlex.join(parts)
+
+
+def _precision(run: Run) -> str:
+    return run.versions.get("precision", PRECISION)
 
 
 def flatten(tree: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

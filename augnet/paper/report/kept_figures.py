@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from augnet.paper.config import names
 from augnet.paper.report import searches
-from augnet.paper.report.figures import capacity
+from augnet.paper.report.figures import capacity, selectivity
 from augnet.paper.report.figures.searches import improvement, score_against_cost
 from augnet.paper.report.result_page import Picture
 from augnet.paper.report.study import Study, load
@@ -61,8 +61,8 @@ def pictures_of_searches(study: searches.SearchStudy, folder: Path) -> list[Pict
 
 
 def draw(folder: Path) -> list[Path]:
-    """Draw the figures that follow from the records alone, next to them."""
-    figures: dict[str, Figure | None] = {}
+    """Draw the figures that follow from the records alone, next to them, and figure 2."""
+    figures: dict[str, Figure | None] = {"selectivity": selectivity()}
     for name in names():
         for path in sorted(folder.glob(f"{name}*.json")):
             if path.stem.endswith("-search"):

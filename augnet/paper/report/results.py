@@ -54,7 +54,7 @@ def pages(folder: Path) -> list[ResultPage]:
     for name in sorted(names(), key=lambda name: read(name).section):
         kept = [load(path) for path in sorted(folder.glob(f"{name}*.json"))
                 if not path.stem.endswith("-search")]  # fmt: skip
-        kept.sort(key=lambda study: _order(study.protocol))
+        kept.sort(key=lambda study: (_order(study.protocol), study.part))
         searched = [searches.load(path) for path in sorted(folder.glob(f"{name}*-search.json"))]
         if kept or searched:
             made.append(page(name, kept, searched, folder))
@@ -137,7 +137,8 @@ def _provenance(kept: Sequence[Study], searched: Sequence[searches.SearchStudy])
 
 def settings(study: Study) -> str:
     """Name the settings of a study."""
-    return NAMED.get(study.protocol, f"Protocol {study.protocol}")
+    named = NAMED.get(study.protocol, f"Protocol {study.protocol}")
+    return f"{named}, {study.part}" if study.part else named
 
 
 def brief(kept: Sequence[Study], searched: Sequence[searches.SearchStudy]) -> str:
@@ -147,7 +148,7 @@ def brief(kept: Sequence[Study], searched: Sequence[searches.SearchStudy]) -> st
 
 def found(study: Study) -> str:
     """Say what a study found."""
-    what = known(study) or ranking(study)
+    what = known(study) or ranking(study) or swept(study)
     return f"{settings(study)}, {study.seeds}: {what}" if what else ""
 
 
@@ -206,6 +207,16 @@ def ranking(study: Study) -> str:
         return text
     span = f" ({min(points):+.1f} to {max(points):+.1f})" if len(points) > 1 else ""
     return f"{text} {OUR_METHOD} less {others[0]}, seed by seed: {fmean(points):+.1f}{span} points."
+
+
+def swept(study: Study) -> str:
+    """Name what was swept in a study of sweeps alone."""
+    points: dict[str, list[str]] = {}
+    for record in study.records:
+        for key, value in record.sweep.items():
+            points.setdefault(key, []).append(str(value))
+    texts = [f"`{key}` at {', '.join(dict.fromkeys(values))}" for key, values in points.items()]
+    return f"a sweep of {' and '.join(texts)}." if texts else ""
 
 
 def _mean(score: Callable[[Record], float | None], group: Iterable[Record]) -> float:

@@ -55,11 +55,13 @@ class Study(NamedTuple):
     data: str = ""  # a description
     figures: dict[str, list[str]] = {}  # noqa: RUF012  # a title and a caption, by name
     note: str = ""  # what to know about records of an older version, written by hand
+    part: str = ""  # what distinguishes it from other files of the same protocol, written by hand
 
     @property
     def label(self) -> str:
-        """The name of its files, with the protocol unless it is ours."""
-        return self.name if self.protocol == "ours" else f"{self.name}-{self.protocol}"
+        """The name of its files, with the protocol unless it is ours, and with the part."""
+        protocol = "" if self.protocol == "ours" else self.protocol
+        return "-".join(filter(None, (self.name, protocol, self.part.replace(" ", "-"))))
 
     @property
     def seeds(self) -> str:
@@ -126,10 +128,11 @@ class Study(NamedTuple):
 
 
 def compare_protocols(studies: Iterable[Study]) -> dict[str, ProtocolComparison]:
-    """Compare the protocols of each experiment that has several."""
+    """Compare the protocols of each experiment that has several, by their main files."""
     found: dict[str, dict[str, Study]] = {}
     for study in studies:
-        found.setdefault(study.name, {})[study.protocol] = study
+        if not study.part:
+            found.setdefault(study.name, {})[study.protocol] = study
     comparisons = {}
     for name, protocols in found.items():
         experiment = next(iter(protocols.values())).experiment
@@ -207,8 +210,8 @@ def load(path: Path) -> Study:
         check_schema(kept, path)
         runs = [Record(**each) for each in kept["runs"]]
         name, settings = kept["experiment"], (kept["commands"], kept["changes"], kept["versions"])
-        more = kept.get("data", ""), kept.get("figures", {}), kept.get("note", "")
-        return Study(name, kept["protocol"], read(name), *settings, runs, *more)
+        more = {key: kept[key] for key in ("data", "figures", "note", "part") if key in kept}
+        return Study(name, kept["protocol"], read(name), *settings, runs, **more)
     except ValidationError as error:
         raise ConfigError(f"{path}: {explain(error, Record)}") from None
     except (ValueError, KeyError, TypeError) as error:

@@ -182,6 +182,9 @@ def test_a_second_swept_key_has_lines_of_its_own():
     names = [swept(regularizer_name=name) for name in ("weighted_norm", "magnitude_norm")]
     ticks = over_sweep(read("sinusoids").expect, records(names)).axes[-1].get_xticklabels()
     assert [tick.get_text() for tick in ticks] == ["weighted_norm", "magnitude_norm"]
+    steps = [swept(regularizer_weight=[[0, weight], [2, 0.1]]) for weight in (0.5, 1.0)]
+    ticks = over_sweep(read("sinusoids").expect, records(steps)).axes[-1].get_xticklabels()
+    assert [tick.get_text() for tick in ticks] == ["[0, 0.5]\n[2, 0.1]", "[0, 1.0]\n[2, 0.1]"]
 
 
 def test_the_command_says_what_was_changed():
@@ -203,6 +206,22 @@ def test_the_command_says_what_was_changed():
     assert len(commands(experiment, [changed, *usual])) == 2
     unknown = run(config=settings() | {"variant": "gone"})
     assert changes(experiment, unknown) == {}
+
+
+def test_commands_name_the_precision_and_the_seeds_of_each_variant_and_no_folder_of_a_machine():
+    experiment = read("sinusoids")
+    usual = [run(variant) for variant in experiment.variants]
+    lowered = run("none", 1)._replace(versions={"precision": "bf16-mixed"})
+    first, second = commands(experiment, [*usual, lowered])
+    assert first == "augnet paper run sinusoids --seeds 1"
+    assert second == "augnet paper run sinusoids --variant none --seeds 2 --precision bf16-mixed"
+    more = run("one-layer", 4)
+    first, second = commands(experiment, [*usual, more])
+    assert first == "augnet paper run sinusoids --variant one-layer --seeds 5"
+    assert "one-layer" not in second
+    assert second.endswith("--seeds 1")
+    config = settings(**{"data.root": "/home/me/data"})
+    assert changes(experiment, run(config=config)) == {"data.root": "DIR"}
 
 
 def test_the_command_of_a_sweep_names_its_points():

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from augnet.paper.config import ConfigError
+from augnet.paper.report.figures.selectivity import path as selective_path
 from augnet.paper.report.kept_figures import draw
 from augnet.paper.report.results import pages
 from augnet.paper.report.study import load
@@ -59,7 +61,10 @@ def test_a_page_has_its_figure_table_and_command_before_what_is_folded(tmp_path)
     assert "| augnet-2x3 | 10 | 1.91 (0.0624 to 2) Hz |" in shown
     assert "augnet paper run capacity" in shown
     assert "Claims of the paper" in folded
-    assert draw(tmp_path) == [tmp_path / "capacity-paper-capacity.png"]
+    assert [each.name for each in draw(tmp_path)] == [
+        "selectivity.png",
+        "capacity-paper-capacity.png",
+    ]
 
 
 def test_ours_is_compared_with_the_best_other_method_seed_by_seed(tmp_path):
@@ -82,7 +87,7 @@ def test_searches_give_a_page_with_their_figures(tmp_path):
     page = page_of(tmp_path, kept, "sleep-small-search")
     assert "no real EEG" in page.shows[0]
     assert page.picture.file.endswith("sleep-small-search-passes.png")
-    names = {file.name for file in draw(tmp_path)}
+    names = {file.name for file in draw(tmp_path)} - {"selectivity.png"}
     assert names == {f"sleep-small-search-{each}.png" for each in ("passes", "seconds", "gain")}
 
 
@@ -108,3 +113,38 @@ def test_what_is_no_record_is_refused(tmp_path):
     path.write_text(json.dumps(kept))
     with pytest.raises(ConfigError, match=r"transforms\.0\.w"):
         load(path)
+
+
+def test_two_files_of_one_protocol_stand_side_by_side(tmp_path):
+    kept = json.loads((ROOT / "results" / "capacity-paper.json").read_text()) | {"note": ""}
+    (tmp_path / "capacity-paper.json").write_text(json.dumps(kept))
+    (tmp_path / "capacity-paper-old-one.json").write_text(json.dumps(kept | {"part": "old one"}))
+    assert load(tmp_path / "capacity-paper-old-one.json").label == "capacity-paper-old-one"
+    (page,) = pages(tmp_path)
+    assert [line.partition(",")[0] for line in page.shows] == ["The paper's settings"] * 2
+    assert page.shows[1].startswith("The paper's settings, old one, 10 seeds: ")
+    titles = [title for title in page.details if title.startswith("Claims")]
+    assert titles == [
+        "Claims of the paper: the paper's settings",
+        "Claims of the paper: the paper's settings, old one",
+    ]
+    assert "Comparison of settings by means" not in page.details
+
+
+def test_a_file_of_a_sweep_alone_says_what_was_swept(tmp_path):
+    kept = json.loads((ROOT / "results" / "sinusoids-paper.json").read_text())
+    kept["runs"] = [run for run in kept["runs"] if run.get("sweep")]
+    page = page_of(tmp_path, kept, "sinusoids-paper")
+    values = "`regularizer.weight` at 0.02, 0.05, 0.1, 0.5, 1.0"
+    assert page.shows == [f"The paper's settings, 3 seeds: a sweep of {values}."]
+
+
+def test_figure_2_follows_the_bisector_and_then_selects_the_farther_transform():
+    weights, magnitudes = selective_path((0.4, 0.8))
+    before = magnitudes[:, 0] < 0.39
+    assert torch.allclose(magnitudes[before][:, 0], magnitudes[before][:, 1])
+    assert torch.allclose(weights[before], torch.tensor(0.5))
+    assert magnitudes[-1].tolist() == pytest.approx([0.4, 0.8], abs=0.02)
+    assert weights[-1, 1] > 0.95
+    weights, _ = selective_path((0.8, 0.4))
+    assert weights[-1, 0] > 0.95

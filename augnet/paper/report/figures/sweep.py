@@ -88,8 +88,13 @@ def _axis(values: Sequence[Any]) -> tuple[Callable[[Any], float], dict[float, st
     """Return the position of each value on an axis, and the tick labels: numbers or names."""
     if all(isinstance(value, int | float) for value in values):
         return float, {float(value): f"{value:g}" for value in sorted(set(values))}
-    names = list(dict.fromkeys(map(str, values)))
-    return lambda value: float(names.index(str(value))), dict(enumerate(names))
+    names = list(dict.fromkeys(map(_name, values)))
+    return lambda value: float(names.index(_name(value))), dict(enumerate(names))
+
+
+def _name(value: Any) -> str:
+    """Name a value; a list, such as a schedule, has one entry per line: labels are narrow."""
+    return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _logarithmic(ticks: Mapping[float, str]) -> bool:
