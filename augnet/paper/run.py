@@ -47,6 +47,8 @@ ROWS = "rows.jsonl"
 ERRORS = (TypeError, ValueError, RuntimeError, ArithmeticError, LookupError)
 """What networks and transforms raise if their arguments or samples do not fit."""
 
+MIN_FILTERS = 8
+"""Torch 2.13 wrote beyond its memory in the backward pass of fewer filters with channels last."""
 MAX_LAYERS = 1000
 
 
@@ -112,7 +114,7 @@ def build(config: Config, seed: int) -> tuple[AugNet, Splits]:
     torch.manual_seed(seed)
     augment = make("augment", AUGMENTS, config.augment)
     trunk = make("trunk", TRUNKS, config.trunk)
-    if splits.train.x.dim() == 4:  # CPUs convolve images faster with channels last
+    if splits.train.x.dim() == 4 and _is_wide(trunk):  # CPUs convolve images faster so
         trunk.to(memory_format=torch.channels_last)
     _check_regularizer(config, augment)
     _check_tuner(config)
@@ -167,6 +169,12 @@ def _check_regularizer(config: Config, augment: object) -> None:
         raise ConfigError(
             f"regularizer, with augment.name={config.augment.name}: {error} (regularizer.name=none)"
         ) from None
+
+
+def _is_wide(trunk: nn.Module) -> bool:
+    """Whether all convolutions have at least `MIN_FILTERS` filters."""
+    filters = [part.out_channels for part in trunk.modules() if isinstance(part, nn.Conv2d)]
+    return min(filters, default=0) >= MIN_FILTERS
 
 
 def _check_tuner(config: Config) -> None:

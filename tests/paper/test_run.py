@@ -88,7 +88,7 @@ def test_layers_start_with_the_logits_that_are_asked_for():
 
 
 def test_trunks_of_images_have_their_channels_last_and_keep_their_predictions():
-    changes = {"data.sizes": [8, 4, 4], "trunk.width": 2}
+    changes = {"data.sizes": [8, 4, 4], "trunk.width": 8}
     settings = config.resolve("mario-iggy", config.read("mario-iggy"), "augnet", changes=changes)
     net, splits = runs.build(settings, seed=0)
     kernels = [value for value in net.trunk.parameters() if value.dim() == 4]
@@ -98,6 +98,14 @@ def test_trunks_of_images_have_their_channels_last_and_keep_their_predictions():
     fast = net.trunk(splits.test.x)
     slow = net.trunk.to(memory_format=torch.contiguous_format)(splits.test.x)
     assert torch.allclose(fast, slow, atol=1e-6)
+
+
+def test_narrow_trunks_keep_their_memory_format():
+    """With 3 to 6 filters, torch wrote beyond its memory in the backward pass."""
+    changes = {"data.sizes": [8, 4, 4], "trunk.width": 6}
+    settings = config.resolve("mario-iggy", config.read("mario-iggy"), "augnet", changes=changes)
+    net, _ = runs.build(settings, seed=0)
+    assert all(value.is_contiguous() for value in net.trunk.parameters())
 
 
 def test_a_finished_run_is_not_run_again(tmp_path):
