@@ -24,6 +24,8 @@ class Matrix(NamedTuple):
 
     transforms: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    beyond: tuple[str, ...] = ()
+    """Transforms all of whose classes go farther than all samples together."""
 
 
 def matrix(
@@ -47,6 +49,17 @@ def matrix(
             )
             for name in classes
         ),
+        tuple(name for name, labels, _ in shown if _all_beyond(labels)),
+    )
+
+
+def _all_beyond(labels: Invariance) -> bool:
+    """Whether each class that is clear goes farther than the interval of all samples."""
+    clear = [part for part in labels.by_class if part.status != "unclear"]
+    return (
+        labels.status == "bounded"
+        and bool(clear)
+        and all(part.interval[0] > labels.interval[1] for part in clear)
     )
 
 

@@ -1,5 +1,6 @@
 """Measure the curve of a transform, and the ranges of its directions and of classes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import nn
@@ -7,7 +8,7 @@ from torch import nn
 from augnet.learn.accounts import Accounts
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
-from augnet.learn.held import curve, unclear_part
+from augnet.learn.held import TOO_LOW, curve, unclear_part
 from augnet.learn.meeting import find_meetings
 from augnet.learn.parts import PartRange
 from augnet.learn.response import Response, fractions_of, measure_response, to_fraction
@@ -21,6 +22,7 @@ INNER = 0.9
 """One direction does not grow beyond this fraction of the range of both."""
 START = 0.5
 """The other one grows from this fraction of that on."""
+CONTRADICTS = "all samples together lose the label, but no class was found to lose it"
 
 
 def with_parts(
@@ -39,7 +41,8 @@ def with_parts(
     response = _measured(branch, network, fractions_of(found))
     found = replace(found, curve=curve(response, reference.evaluator, config))
     if by_class:
-        found = replace(found, by_class=_by_class(branch, config, end))
+        parts = without_contradiction(found, _by_class(branch, config, end))
+        found = replace(found, by_class=parts)
     if _differ(branch, response, config):
         found = replace(found, by_direction=_by_direction(branch, found, config, end))
     return found
@@ -72,6 +75,22 @@ def _by_class(branch: Branch, config: LearnConfig, end: float | None) -> tuple[P
         stages.train_control()
     stages.run([(each, (each, each)) for each in fractions])
     return stages.parts(_names(branch))
+
+
+def without_contradiction(
+    found: Invariance, parts: Sequence[PartRange]
+) -> tuple[PartRange, ...]:
+    """Return ranges of classes; none are known if they contradict the answer for all samples.
+
+    The error of all samples is the mean of what classes pay. So if the label is lost from strength
+    0 on, a class loses it. Where none is found, the sweep was right by traces of the transform.
+    """
+    lost = any(part.status == "not_invariant" or part.reason == TOO_LOW for part in parts)
+    if found.status != "not_invariant" or lost:
+        return tuple(parts)
+    return tuple(
+        unclear_part(part.name, part.samples, CONTRADICTS) if part.kept else part for part in parts
+    )
 
 
 def _differ(branch: Branch, response: Response, config: LearnConfig) -> bool:

@@ -8,6 +8,8 @@ from learn_tasks import Shift, generator
 
 from augnet.learn import Invariance, LearnConfig, Learner, learn
 from augnet.learn.decide import NO_TIME
+from augnet.learn.held import TOO_LOW
+from augnet.learn.measure_parts import CONTRADICTS, without_contradiction
 from augnet.learn.parts import CurvePoint, PartRange
 from augnet.learn.result import name_classes
 from augnet.learn.search import from_plain, to_plain
@@ -45,6 +47,23 @@ def test_a_class_that_is_far_from_others_has_a_larger_range():
     assert far.interval[0] <= far.strength <= far.interval[1]
     assert far.samples == 60
     assert row.curve
+
+
+NO = Invariance(Rotate(30.0), "not_invariant", 0.0, (0.0, 2.0), cost=0.1)
+LOST = PartRange("c", "not_invariant", 0.0, (0.0, 1.0), 40)
+
+
+def test_classes_that_contradict_all_samples_are_unclear():
+    found, few = without_contradiction(NO, PARTS)
+    assert (found.name, found.status, found.strength, found.samples) == ("a", "unclear", 0.0, 40)
+    assert found.reason == CONTRADICTS
+    assert few == PARTS[1]  # it keeps its own reason
+
+
+@pytest.mark.parametrize("lost", [LOST, replace(PARTS[1], reason=TOO_LOW)])
+def test_a_class_that_is_lost_explains_what_all_samples_lose(lost):
+    assert without_contradiction(NO, [*PARTS, lost]) == (*PARTS, lost)
+    assert without_contradiction(ROW, PARTS) == PARTS  # all samples have a range
 
 
 def test_directions_that_differ_have_ranges_of_their_own():
