@@ -1,7 +1,7 @@
 """What each class of digits costs networks that are trained from scratch within one range.
 
 A check of `by_class=True` by other means: labels as they are, no targets of a reference, no noise,
-and a network for each strength. The samples and the split are those of benchmarks/by_class.py, seed 0.
+and a network for each strength. Samples and split are those of seed 0 of benchmarks/by_class.py.
 Writes `check` into results/by-class.json.
 
     python benchmarks/by_class_check.py
