@@ -77,9 +77,7 @@ def _by_class(branch: Branch, config: LearnConfig, end: float | None) -> tuple[P
     return stages.parts(_names(branch))
 
 
-def without_contradiction(
-    found: Invariance, parts: Sequence[PartRange]
-) -> tuple[PartRange, ...]:
+def without_contradiction(found: Invariance, parts: Sequence[PartRange]) -> tuple[PartRange, ...]:
     """Return ranges of classes; none are known if they contradict the answer for all samples.
 
     The error of all samples is the mean of what classes pay. So if the label is lost from strength

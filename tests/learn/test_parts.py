@@ -141,7 +141,7 @@ def test_classes_are_unclear_if_nothing_can_be_predicted():
 
 
 def test_classes_are_unclear_if_no_time_is_left(monkeypatch):
-    monkeypatch.setattr(Sweep, "train", lambda self, ends, end: None)
+    monkeypatch.setattr(Sweep, "train", lambda self, ends, end, times: None)
     x, y = levels([0.0, 1.0], 80)
     row = learn(x, y, [Shift(1.0)], by_class=True, budget=4)["shift"]
     assert [(part.status, part.reason) for part in row.by_class] == [("unclear", NO_TIME)] * 2
