@@ -55,8 +55,9 @@ def test_the_banner_says_what_can_be_trusted():
         "--seeds 3 would say how much the seed matters.",
         f"Unclear is translate_x: {ALL[3].reason}.",
         "Unclear is scale: no time.",
+        "2 of 6 answers for single classes are unclear.",
     ]
-    clear = banner(model_of(SHOWN, steps=5).header, SHOWN[2:4], 3)
+    clear = banner(model_of(SHOWN, steps=5).header, ALL[:2], 3)
     assert (clear.level, clear.symbol) == ("clear", "✓")
     assert clear.lines == ["5 training steps of all networks, with 3 seeds."]
     warned = banner(model_of(SHOWN, warnings=WARNINGS).header, SHOWN[2:4], 1)
