@@ -25,8 +25,8 @@ from augnet.training import WeightAverage
 from augnet.transforms import Transform
 
 TRANSFORMS = {
-    "translate_x": (0.5, (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)),
-    "rotate": (180.0, (10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 75.0, 90.0)),
+    "rotate": (180.0, (10.0, 20.0, 30.0, 45.0, 60.0, 90.0)),
+    "translate_x": (0.5, (0.1, 0.2, 0.3, 0.4)),
 }
 """The limit of each transform, and the strengths."""
 STEPS, BATCH, LR = 1500, 64, 3e-3

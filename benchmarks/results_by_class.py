@@ -38,8 +38,8 @@ def by_class(folder: Path) -> ResultPage:
     if digits:
         tables.append((
             Table(("digits", *map(str, range(10)), "all samples"), _digits(digits)),
-            "Digits have no known truth. *limit*: no end up to the limit of 180° or 0.5 of the "
-            "width. *yes* and *no*: whether a flip keeps the label. In brackets: intervals.",
+            "Digits have no known truth. ≥: no end up to the limit. *yes* and *no*: whether a flip "
+            "keeps the label; ?: unclear. In brackets: 90 % intervals.",
         ))  # fmt: skip
     checks = kept.get("check", ())
     for check in checks:
@@ -130,11 +130,16 @@ def _digits(runs: Sequence[Kept]) -> list[tuple[str, ...]]:
     return [
         (
             f"`{run['transform']}`, seed {run['seed']}",
-            *(_range(part, run["transform"].endswith("_flip")) for part in run["parts"]),
+            *class_ranges(run["transform"], run["parts"]),
             run["all"].partition(": ")[2],
         )
         for run in runs
     ]
+
+
+def class_ranges(transform: str, parts: Sequence[Kept]) -> list[str]:
+    """Write the range of each class in a few characters."""
+    return [_range(part, transform.endswith("_flip")) for part in parts]
 
 
 def _range(part: Kept, flip: bool) -> str:
@@ -145,9 +150,8 @@ def _range(part: Kept, flip: bool) -> str:
         return "no"
     if flip:
         return "yes"
-    if part["status"] == "reached_limit":
-        return "limit"
-    return f"{part['strength']:.2g} ({low:.2g} to {high:.2g})"
+    sign = "≥ " if part["status"] == "reached_limit" else ""
+    return f"{sign}{part['strength']:.3g} ({low:.3g} to {high:.3g})"
 
 
 def _check(check: Kept) -> list[tuple[str, ...]]:

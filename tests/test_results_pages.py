@@ -86,7 +86,7 @@ def test_ranges_of_classes_are_judged_and_mistakes_are_named(tmp_path):
     assert "; 1 are wrong and not `unclear`" in page
     assert "| hands | `rotate` | 28, limit | 30, limit | 1 of 1 |" in page
     assert "| sectors * | `rotate` | 0, 0 | 9, ? | 0 of 1 |" in page
-    assert "| 30 (24 to 36) | limit |" in page
+    assert "| 30 (24 to 36) | ≥ 180 (144 to 216) |" in page
     assert "| 10 | 2.0 |" in page
     assert "- sectors, seed 0, 0: bounded, 9; the truth is 0.0" in page
 
