@@ -83,7 +83,7 @@ def _cell(row: Invariance, labels: PartRange | None, found: AuditedPart | None) 
     if isinstance(row.transform, Bernoulli):
         held = "holds" if found.strength >= row.transform.limit else "does not hold"
     else:
-        held = f"holds to {found.strength:.3g}"
+        held = f"holds to {found.strength:.3g}{_degrees(row)}"
     return Cell(f"{text} / {held}", found.finding, ", ".join([*more, found.finding]))
 
 
@@ -94,5 +94,9 @@ def _range(row: Invariance, part: PartRange) -> str:
         return "✗ no"
     if isinstance(row.transform, Bernoulli):
         return "✓ yes"
-    unit = "°" if row.unit == "degrees" else ""
-    return f"{'≥ ' if part.status == 'reached_limit' else ''}{part.strength:.3g}{unit}"
+    return f"{'≥ ' if part.status == 'reached_limit' else ''}{part.strength:.3g}{_degrees(row)}"
+
+
+def _degrees(row: Invariance) -> str:
+    """Return the sign of degrees, if that is the unit; others are in the title."""
+    return "°" if row.unit == "degrees" else ""
