@@ -10,6 +10,8 @@ from augnet.paper.report.tables import Table
 
 TOLERANCE = 0.03
 """What a class of ten may cost."""
+POINT = 0.01
+"""What all samples may cost."""
 
 
 def by_class(folder: Path) -> ResultPage:
@@ -20,13 +22,20 @@ def by_class(folder: Path) -> ResultPage:
     held_out = [run for run in known if run["held_out"]]
     others = [run for run in known if not run["held_out"]]
     digits = [run for run in runs if "right" not in run]
+    parts = [(held_out, "not looked at before"), (others, "that settings were chosen on")]
+    shown = ", ".join(f"{_whole(runs)} {what}" for runs, what in parts if runs)
     shows = [
-        f"All ranges of a task are right in {_whole(known)}: {_whole(held_out)} of tasks that were "
-        f"not looked at before, and {_whole(others)} of those that settings were chosen on "
-        f"({seeds_of(known)}).",
+        f"All ranges of a task are right in {_whole(known)}, {seeds_of(known)}. Of tasks: {shown}.",
         f"Of single classes and directions, {share(*_single(known))} are right; "
         f"{_wrong_but_sure(known)} are wrong and not `unclear`.",
     ]
+    checks = kept.get("check", ())
+    if checks:
+        shows.append(
+            "Networks that are trained from scratch add a point to the error of all digits at "
+            + _joined([f"`{each['transform']}` {_one_point(each)}" for each in checks])
+            + "."
+        )
     tables = [(
         Table(("task", "transform", "truth", "found", "all right"), _tasks(known)),
         "Truths and strengths are in the unit of the transform; *limit*: any strength up to its "
@@ -41,7 +50,6 @@ def by_class(folder: Path) -> ResultPage:
             "Digits have no known truth. ≥: no end up to the limit. *yes* and *no*: whether a flip "
             "keeps the label; ?: unclear. In brackets: 90 % intervals.",
         ))  # fmt: skip
-    checks = kept.get("check", ())
     for check in checks:
         tables.append((
             Table(("`" + check["transform"] + "`", *map(str, range(10)), "all"), _check(check)),
@@ -61,6 +69,20 @@ def by_class(folder: Path) -> ResultPage:
         "; what it means: [per class and per direction](../audit.md#per-class-and-per-direction).",
         details={"What is wrong": lines_of(_mistakes(known) or ["nothing"])},
     )
+
+
+def _one_point(check: Kept) -> str:
+    """Write between which strengths, or from which on, the error of all samples rises by 0.01."""
+    rows = check["rows"]
+    below = [row["strength"] for row in rows if row["all"] <= POINT]
+    above = [row["strength"] for row in rows if row["all"] > POINT]
+    if not above or not below:
+        return f"{'above' if below else 'below'} {(below or above)[-1 if below else 0]:g}"
+    return f"{below[-1]:g} to {above[0]:g}"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return " and ".join(texts)
 
 
 def _whole(runs: Sequence[Kept]) -> str:

@@ -1,6 +1,7 @@
 """docs/results.md and docs/results/ are made from results/, not written."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -81,13 +82,14 @@ def test_ranges_of_classes_are_judged_and_mistakes_are_named(tmp_path):
     (tmp_path / "by-class.json").write_text(json.dumps(kept | {"machine": "two cores"}))
     shutil.copy(ROOT / "results" / "sinusoids.json", tmp_path)
     page = results_pages.pages(tmp_path)["results/by-class.md"]
-    assert "are right in 1 of 2" in page
+    assert re.search(r"are right in 1 of 2 \(.*\), 1 seed. Of tasks: 0 of 1", page)
     assert "3 of 4 (" in page
     assert "; 1 are wrong and not `unclear`" in page
     assert "| hands | `rotate` | 28, limit | 30, limit | 1 of 1 |" in page
     assert "| sectors * | `rotate` | 0, 0 | 9, ? | 0 of 1 |" in page
     assert "| 30 (24 to 36) | ≥ 180 (144 to 216) |" in page
     assert "| 10 | 2.0 |" in page
+    assert "add a point to the error of all digits at `rotate` above 10." in page
     assert "- sectors, seed 0, 0: bounded, 9; the truth is 0.0" in page
 
 

@@ -20,7 +20,7 @@ TIMES = 3
 """How often the steps of a stage are trained before it is measured.
 
 With one, the digit 8 could be turned by 13° (4 to 16), seed 100. Networks that are trained from
-scratch lose less than two points of it up to 60°.
+scratch lose two points of it at 60°.
 """
 AMBIGUOUS = 0.2
 """Classes that pay so much for being taken for each other are no longer told apart."""
