@@ -22,7 +22,7 @@ def by_class(folder: Path) -> ResultPage:
     held_out = [run for run in known if run["held_out"]]
     others = [run for run in known if not run["held_out"]]
     digits = [run for run in runs if "right" not in run]
-    parts = [(held_out, "not looked at before"), (others, "that settings were chosen on")]
+    parts = [(held_out, "that no setting was chosen on"), (others, "that some were chosen on")]
     shown = ", ".join(f"{_whole(runs)} {what}" for runs, what in parts if runs)
     shows = [
         f"All ranges of a task are right in {_whole(known)}, {seeds_of(known)}. Of tasks: {shown}.",
@@ -41,8 +41,8 @@ def by_class(folder: Path) -> ResultPage:
         "Truths and strengths are in the unit of the transform; *limit*: any strength up to its "
         "limit; 0: none; ?: unclear. Found: the median over seeds that are clear. Right: the "
         "status, and a strength within 20 %; where no strength is allowed, `unclear` is right, "
-        "too. Directions that do not differ have no ranges of their own. Tasks with a * were not "
-        "looked at while settings were chosen.",
+        "too. Directions that do not differ have no ranges of their own. No setting was chosen on "
+        "tasks with a *.",
     )]  # fmt: skip
     if digits:
         tables.append((
