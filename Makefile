@@ -6,10 +6,10 @@ DATA ?= data
 
 .PHONY: demo demo-paper test lint format slow package bench studies docs lock locked clean
 
-demo: .venv/installed-cli  ## how far handwritten digits may turn, move and be flipped; ends with a page to look at
-	$(BIN)/augnet learn digits --trunk small --transforms rotate,translate_x,scale,horizontal_flip,vertical_flip --out demo-output/digits
-	@echo "Look at: the banner (can it be trusted?), rotate (samples at the edge of its range and beyond, and the curve),"
-	@echo "horizontal_flip (what it costs), and the gain over plain training."
+demo: .venv/installed-cli  ## how far each handwritten digit may turn, and what flips do; ends with a page to look at
+	$(BIN)/augnet learn digits --trunk small --by-class --jobs 2 --transforms rotate,horizontal_flip,vertical_flip --out demo-output/digits
+	@echo "Look at: the banner (can it be trusted?), the classes (how far each digit may turn, which ones a flip makes of each other),"
+	@echo "rotate (samples at the edge of its range and beyond, and the curve), and the gain over plain training."
 
 demo-paper: .venv/installed-cli  ## the paper's first experiment: the frequency shift of noisy sinusoids; ends with its report
 	$(BIN)/augnet paper run sinusoids --variant one-layer --out demo-output/runs

@@ -10,6 +10,8 @@ it ran at another commit.
 
 import argparse
 import json
+import os
+import platform
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -101,6 +103,7 @@ def main() -> None:
     torch.set_num_threads(1)
     done = json.loads(given.out.read_text()) if given.out.exists() else {"runs": []}
     done["command"] = "python benchmarks/by_class.py"
+    done["machine"] = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
     done["runs"] = [run for run in done["runs"] if run["commit"] == commit()]
     known = {(run["task"], run["seed"]) for run in done["runs"]}
     words = [word for word in given.tasks.split(",") if word]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from results_by_class import class_ranges
 from results_files import Kept, lines_of, made_at, read, seeds_of, seen, share
 
 from augnet.paper.report.result_page import Picture, ResultPage
@@ -25,7 +26,7 @@ def digits(folder: Path) -> ResultPage:
     return ResultPage(
         "digits",
         "Digits: the demo",
-        "How far may handwritten digits turn, move and be flipped before the label is lost?",
+        "How far may handwritten digits turn and be flipped before the label is lost?",
         [
             f"The label is kept within a range by {_joined(ranges)}. "
             f"It is lost by {_joined(lost)}.",
@@ -35,12 +36,15 @@ def digits(folder: Path) -> ResultPage:
             "digits, so the gain is rather too large. On "
             f"{evaluated['samples']} other digits: {100 * evaluated['score']:.1f} %.",
         ],
-        [(
-            Table(("transform", "status", "range", "90 % interval", "error added there"), rows),
-            "The error that is added is in points of the held-out error. "
-            f"The network: {100 * measured['score']:.1f} % on held-out digits, chance "
-            f"{100 * measured['chance']:.0f} %, {measured['steps']} steps in all.",
-        )],
+        [
+            (
+                Table(("transform", "status", "range", "90 % interval", "error added there"), rows),
+                "The error that is added is in points of the held-out error. "
+                f"The network: {100 * measured['score']:.1f} % on held-out digits, chance "
+                f"{100 * measured['chance']:.0f} %, {measured['steps']} steps in all.",
+            ),
+            *_classes(kept["invariances"]),
+        ],
         [kept["command"]],
         made_at(kept),
         Picture("Digits at the edge of the range and beyond", "../_static/digits.png",
@@ -49,6 +53,20 @@ def digits(folder: Path) -> ResultPage:
         details={"What was printed": lines_of([row["text"] for row in kept["invariances"]]),
                  "Data": lines_of(kept["notes"])},
     )  # fmt: skip
+
+
+def _classes(rows: Sequence[Kept]) -> list[tuple[Table, str]]:
+    """Return the table of classes, if they were measured."""
+    rows = [row for row in rows if row["by_class"]]
+    if not rows:
+        return []
+    names = [part["name"] for part in rows[0]["by_class"]]
+    cells = [(f"`{row['name']}`", *class_ranges(row["name"], row["by_class"])) for row in rows]
+    note = (
+        "Each digit. All samples are transformed up to this strength. ≥: no end up to the limit; "
+        "?: unclear; yes and no: whether a flip keeps the label. In brackets: 90 % intervals."
+    )
+    return [(Table(("", *names), cells), note)]
 
 
 def _range(row: Kept) -> tuple[str, str]:

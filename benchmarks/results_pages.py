@@ -8,6 +8,7 @@ them. A test compares the pages with what this script would write.
 
 from pathlib import Path
 
+from results_by_class import by_class
 from results_models import audit, digits, trunks, value
 from results_recovery import draw_recovery_real, recovery, recovery_real
 
@@ -25,6 +26,7 @@ BENCHMARKS = {
     "value": value,
     "trunks": trunks,
     "audit": audit,
+    "by-class": by_class,
 }
 """What makes a page, by the name of its file in results/."""
 INTRODUCTION = """\

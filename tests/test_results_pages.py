@@ -1,6 +1,7 @@
 """docs/results.md and docs/results/ are made from results/, not written."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -65,6 +66,42 @@ def test_a_page_appears_when_its_file_exists(tmp_path):
     assert "| digits | 91.0 | 81.0 (+10.0 ± 0.0) |" in pages["results/value.md"]
     assert "`learn` is first on 1 of 1 data sets" in pages["results.md"]
     assert "Commit abc1234; machine: two cores." in pages["results/value.md"]
+
+
+def test_ranges_of_classes_are_judged_and_mistakes_are_named(tmp_path):
+    def part(name, status, strength, reason=""):
+        return {"name": name, "status": status, "strength": strength, "samples": 50,
+                "interval": [0.8 * strength, 1.2 * strength], "reason": reason}  # fmt: skip
+
+    def run(task, parts, truths, right, held_out=False):
+        return {"task": task, "seed": 0, "transform": "rotate", "all": "", "parts": parts,
+                "truths": truths, "right": right, "held_out": held_out,
+                "all_right": all(right.values()), "commit": "abc1234"}  # fmt: skip
+
+    good = [part("0", "bounded", 30.0), part("1", "reached_limit", 180.0)]
+    bad = [part("0", "bounded", 9.0), part("1", "unclear", 0.0, "too few")]
+    digits = {"task": "digits, rotate", "seed": 0, "transform": "rotate", "commit": "abc1234",
+              "all": "rotate: bounded, ±9 degrees", "parts": 5 * good}  # fmt: skip
+    check = {"transform": "rotate", "steps": 7, "commit": "def5678",
+             "rows": [{"strength": 10.0, "all": 0.01, "classes": [0.02] * 10}]}  # fmt: skip
+    runs = [
+        run("hands", good, {"0": 28.0, "1": "limit"}, {"0": True, "1": True}),
+        run("sectors", bad, {"0": 0.0, "1": 0.0}, {"0": False, "1": True}, held_out=True),
+        digits,
+    ]
+    kept = {"runs": runs, "check": [check], "command": "python benchmarks/by_class.py"}
+    (tmp_path / "by-class.json").write_text(json.dumps(kept | {"machine": "two cores"}))
+    shutil.copy(ROOT / "results" / "sinusoids.json", tmp_path)
+    page = results_pages.pages(tmp_path)["results/by-class.md"]
+    assert re.search(r"are right in 1 of 2 \(.*\), 1 seed. Of tasks: 0 of 1", page)
+    assert "3 of 4 (" in page
+    assert "; 1 are wrong and not `unclear`" in page
+    assert "| hands | `rotate` | 28, limit | 30, limit | 1 of 1 |" in page
+    assert "| sectors * | `rotate` | 0, 0 | 9, ? | 0 of 1 |" in page
+    assert "| 30 (24 to 36) | ≥ 180 (144 to 216) |" in page
+    assert "| 10 | 2.0 |" in page
+    assert "add a point to the error of all digits at `rotate` above 10." in page
+    assert "- sectors, seed 0, 0: bounded, 9; the truth is 0.0" in page
 
 
 def test_counts_have_intervals():

@@ -120,6 +120,15 @@ def test_commands_on_pages_can_be_called(page):
                 _, command, arguments = context.command.resolve_command(context, given)
 
 
+def test_commands_of_the_demo_can_be_called():
+    lines = re.findall(r"^\t\$\(BIN\)/augnet (learn .+)$", text(ROOT / "Makefile"), re.MULTILINE)
+    (line,) = lines
+    name, *arguments = shlex.split(line)
+    context = get_command(app).commands[name].make_context(name, arguments)
+    assert context.params["by_class"]
+    assert str(context.params["data"]) == "digits"
+
+
 def test_each_result_of_the_readme_links_to_its_command_and_commit():
     table = text(ROOT / "README.md").partition("\n## Results\n")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][1:]

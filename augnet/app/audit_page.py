@@ -3,7 +3,7 @@
 import torch
 
 import augnet
-from augnet.app import audit_figures, audit_wording
+from augnet.app import audit_figures, audit_wording, wording
 from augnet.app.audit_settings import AuditSettings
 from augnet.app.html import render
 from augnet.app.matrix import matrix
@@ -23,17 +23,13 @@ def page(result: AuditResult, settings: AuditSettings, samples: Collection, spec
         values=values,
         wording=audit_wording,
         spec=spec,
-        does={row.name: _does(row) for row in result},
+        does={row.name: wording.does(row.labels) for row in result},
         matrix=matrix([(row.name, row.labels, row.by_class) for row in result]),
         drawn=[each for row in result for each in _figures(row, spec)],
         notes=list(samples.log),
         command=settings.command,
         versions={"augnet": augnet.__version__, "torch": torch.__version__},
     )
-
-
-def _does(row: Audited) -> str:
-    return (row.labels.transform.__doc__ or "").splitlines()[0].replace("`", "")
 
 
 def _figures(row: Audited, spec: InputSpec) -> list[Drawn]:

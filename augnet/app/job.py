@@ -71,6 +71,11 @@ class Job:
         """Whether all files are there; raise DirectoryError if one of them is damaged."""
         return self.directory.finished and bool(self.directory.files())
 
+    @property
+    def measuring(self) -> str:
+        """What is measured until the next row comes, if it is known."""
+        return "" if self.learner is None else self.learner.measuring
+
     def __iter__(self) -> Iterator[Row]:
         """Learn, and yield a row per epoch; save the state now and then, and at the end."""
         assert self.learner is not None

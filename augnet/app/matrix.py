@@ -24,6 +24,8 @@ class Matrix(NamedTuple):
 
     transforms: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    beyond: tuple[str, ...] = ()
+    """Transforms all of whose classes go farther than all samples together."""
 
 
 def matrix(
@@ -47,6 +49,17 @@ def matrix(
             )
             for name in classes
         ),
+        tuple(name for name, labels, _ in shown if _all_beyond(labels)),
+    )
+
+
+def _all_beyond(labels: Invariance) -> bool:
+    """Whether each class that is clear goes farther than the interval of all samples."""
+    clear = [part for part in labels.by_class if part.status != "unclear"]
+    return (
+        labels.status == "bounded"
+        and bool(clear)
+        and all(part.interval[0] > labels.interval[1] for part in clear)
     )
 
 
@@ -70,7 +83,7 @@ def _cell(row: Invariance, labels: PartRange | None, found: AuditedPart | None) 
     if isinstance(row.transform, Bernoulli):
         held = "holds" if found.strength >= row.transform.limit else "does not hold"
     else:
-        held = f"holds to {found.strength:.3g}"
+        held = f"holds to {found.strength:.3g}{_degrees(row)}"
     return Cell(f"{text} / {held}", found.finding, ", ".join([*more, found.finding]))
 
 
@@ -81,5 +94,9 @@ def _range(row: Invariance, part: PartRange) -> str:
         return "✗ no"
     if isinstance(row.transform, Bernoulli):
         return "✓ yes"
-    unit = "°" if row.unit == "degrees" else ""
-    return f"{'≥ ' if part.status == 'reached_limit' else ''}{part.strength:.3g}{unit}"
+    return f"{'≥ ' if part.status == 'reached_limit' else ''}{part.strength:.3g}{_degrees(row)}"
+
+
+def _degrees(row: Invariance) -> str:
+    """Return the sign of degrees, if that is the unit; others are in the title."""
+    return "°" if row.unit == "degrees" else ""

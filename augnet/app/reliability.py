@@ -30,6 +30,7 @@ def banner(header: Header, rows: Sequence[Invariance], seeds: int) -> Banner:
     else:
         level, symbol, title = "clear", "✓", "All transforms have an answer"
     lines = [wording.measured(header), _steps(header, seeds), *map(_unclear, unclear)]
+    lines.append(_unclear_classes(rows))
     return Banner(level, symbol, title, [line for line in lines if line], warnings)
 
 
@@ -46,3 +47,10 @@ def _steps(header: Header, seeds: int) -> str:
 
 def _unclear(row: Invariance) -> str:
     return f"Unclear is {row.transform.name}: {wording.reason(row)}."
+
+
+def _unclear_classes(rows: Sequence[Invariance]) -> str:
+    """Write how many ranges of classes are unclear."""
+    parts = [part for row in rows for part in row.by_class]
+    count = sum(part.status == "unclear" for part in parts)
+    return f"{count} of {len(parts)} answers for single classes are unclear." if count else ""

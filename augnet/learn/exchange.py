@@ -13,16 +13,23 @@ from augnet.transforms import Bernoulli
 from augnet.transforms.base import full_precision
 
 
-@torch.no_grad()
 def exchanges_classes(reference: Reference, transform: Bernoulli, config: LearnConfig) -> bool:
-    """Whether half of the samples of each of two classes become samples of the other one.
+    """Whether a flip exchanges two classes."""
+    return bool(exchanged_classes(reference, transform, config))
+
+
+@torch.no_grad()
+def exchanged_classes(
+    reference: Reference, transform: Bernoulli, config: LearnConfig
+) -> list[tuple[int, int]]:
+    """Return pairs of classes of which half of the samples of each become samples of the other.
 
     The outputs of the reference for them must be such as it gives for samples of that class: what
     it has never seen is taken for some class, too.
     """
     data, evaluator = reference.data, reference.evaluator
     if not data.classes:
-        return False
+        return []
     x = data.x[reference.held_out]
     with full_precision(x):
         flipped = transform.transform(x)
@@ -32,11 +39,12 @@ def exchanges_classes(reference: Reference, transform: Bernoulli, config: LearnC
     counts.index_put_((own, other), before.new_ones(len(x)), accumulate=True)
     often = counts >= (counts.sum(1, keepdim=True) / 2).clamp(min=config.min_exchanged)
     pairs = torch.triu(often & often.T, diagonal=1).nonzero().tolist()
-    return any(
-        _become(before, after, own, other, first, second, config)
-        and _become(before, after, own, other, second, first, config)
+    return [
+        (first, second)
         for first, second in pairs
-    )
+        if _become(before, after, own, other, first, second, config)
+        and _become(before, after, own, other, second, first, config)
+    ]
 
 
 def _become(

@@ -130,6 +130,17 @@ class Learner:
         """The answers of all seeds, joined; all transforms must be measured."""
         return join_seeds([self.search.invariances, *self.other_seeds])
 
+    @property
+    def measuring(self) -> str:
+        """What is measured until the next row comes: a transform, several, or nothing."""
+        search = (self.other or self).search
+        left = search.transforms[len(search.invariances) :]
+        if not left or not search.reference.loop.finished:
+            return ""
+        return (
+            left[0].name if self.config.jobs == 1 or len(left) == 1 else f"{len(left)} transforms"
+        )
+
     def _time_spent(self) -> float:
         return self.spent + time.monotonic() - self.started
 

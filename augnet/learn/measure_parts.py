@@ -1,5 +1,6 @@
 """Measure the curve of a transform, and the ranges of its directions and of classes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import nn
@@ -7,7 +8,8 @@ from torch import nn
 from augnet.learn.accounts import Accounts
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
-from augnet.learn.held import curve, unclear_part
+from augnet.learn.exchange import exchanged_classes
+from augnet.learn.held import TOO_LOW, curve, unclear_part
 from augnet.learn.meeting import find_meetings
 from augnet.learn.parts import PartRange
 from augnet.learn.response import Response, fractions_of, measure_response, to_fraction
@@ -21,6 +23,10 @@ INNER = 0.9
 """One direction does not grow beyond this fraction of the range of both."""
 START = 0.5
 """The other one grows from this fraction of that on."""
+NEAR = 2.0
+"""Directions are compared up to this multiple of the range: beyond, a network that was not trained
+there errs in one direction or the other by chance."""
+CONTRADICTS = "all samples together lose the label, but no class was found to lose it"
 
 
 def with_parts(
@@ -39,8 +45,9 @@ def with_parts(
     response = _measured(branch, network, fractions_of(found))
     found = replace(found, curve=curve(response, reference.evaluator, config))
     if by_class:
-        found = replace(found, by_class=_by_class(branch, config, end))
-    if _differ(branch, response, config):
+        parts = without_contradiction(found, _by_class(branch, config, end))
+        found = replace(found, by_class=parts)
+    if _differ(branch, found, response, config):
         found = replace(found, by_direction=_by_direction(branch, found, config, end))
     return found
 
@@ -65,7 +72,11 @@ def _by_class(branch: Branch, config: LearnConfig, end: float | None) -> tuple[P
     sweep = Sweep(reference, transform, config, "classes")
     stages = Stages(sweep, Accounts(reference, config, by_class=True), end)
     fractions = [1.0]
-    if not isinstance(transform, Bernoulli):
+    if isinstance(transform, Bernoulli):
+        for pair in exchanged_classes(reference, transform, config):
+            for number in pair:
+                stages.meetings[number] = 0
+    else:
         fractions = stage_ends(config, config.least_stage)
     if isinstance(transform, Signed):
         stages.meetings[:] = find_meetings(reference.data, transform, fractions, config)
@@ -74,12 +85,28 @@ def _by_class(branch: Branch, config: LearnConfig, end: float | None) -> tuple[P
     return stages.parts(_names(branch))
 
 
-def _differ(branch: Branch, response: Response, config: LearnConfig) -> bool:
+def without_contradiction(found: Invariance, parts: Sequence[PartRange]) -> tuple[PartRange, ...]:
+    """Return ranges of classes; none are known if they contradict the answer for all samples.
+
+    The error of all samples is the mean of what classes pay. So if the label is lost from strength
+    0 on, a class loses it. Where none is found, the sweep was right by traces of the transform.
+    """
+    lost = any(part.status == "not_invariant" or part.reason == TOO_LOW for part in parts)
+    if found.status != "not_invariant" or lost:
+        return tuple(parts)
+    return tuple(
+        unclear_part(part.name, part.samples, CONTRADICTS) if part.kept else part for part in parts
+    )
+
+
+def _differ(branch: Branch, found: Invariance, response: Response, config: LearnConfig) -> bool:
     """Whether the network of a branch errs more in one direction than in the other."""
     if len(response.added) < 2:
         return False
     evaluator, rows = branch.reference.evaluator, response.rows
-    for difference in response.added[0] - response.added[1]:
+    most = NEAR * to_fraction(found.transform, found.strength) if found.kept else 1.0
+    near = [index for index, each in enumerate(response.fractions) if each <= most]
+    for difference in response.added[0, near] - response.added[1, near]:
         noise = config.min_deviations * evaluator.deviation(difference, rows)
         if abs(evaluator.mean(difference, rows).item()) > max(noise, branch.reference.tolerance):
             return True
@@ -107,9 +134,14 @@ def _by_direction(
         stages.run(list(zip(ends, pairs, strict=True)), number)
         parts += stages.parts([name])
     first, second = parts
-    apart = first.interval[1] <= second.interval[0] or second.interval[1] <= first.interval[0]
-    known = all(each.status != "unclear" for each in parts)
-    return (first, second) if known and apart else ()
+    return (first, second) if apart(first, second) else ()
+
+
+def apart(first: PartRange, second: PartRange) -> bool:
+    """Whether two ranges are known and do not overlap; two that reach the limit are the same."""
+    if "unclear" in (first.status, second.status) or first.status == second.status != "bounded":
+        return False
+    return first.interval[1] <= second.interval[0] or second.interval[1] <= first.interval[0]
 
 
 def _names(branch: Branch) -> tuple[str, ...]:

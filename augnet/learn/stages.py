@@ -16,6 +16,12 @@ from augnet.learn.sweep import Ends, Stage, Sweep
 
 CONTROL = 2
 """How often the steps of a stage are trained without the transform, before the first one."""
+TIMES = 3
+"""How often the steps of a stage are trained before it is measured.
+
+With one, the digit 8 could be turned by 13° (4 to 16), seed 100. Networks that are trained from
+scratch lose two points of it at 60°.
+"""
 AMBIGUOUS = 0.2
 """Classes that pay so much for being taken for each other are no longer told apart."""
 
@@ -48,10 +54,9 @@ class Stages:
 
     def train_control(self) -> None:
         """Compare with a network that was trained in the same way, transform excepted."""
-        for _ in range(CONTROL):
-            stage = self.sweep.train((0.0, 0.0), self.end)
-            if stage is not None:
-                self.accounts.before = self.accounts.errors(stage.rest)
+        stage = self.sweep.train((0.0, 0.0), self.end, CONTROL)
+        if stage is not None:
+            self.accounts.before = self.accounts.errors(stage.rest)
 
     def run(self, ranges: Sequence[tuple[float, Ends]], towards: int | None = None) -> None:
         """Measure each range, which ends at a fraction of the limit."""
@@ -59,8 +64,8 @@ class Stages:
         for fraction, ends in ranges:
             measured = self.accounts.costs(self.sweep.measure(ends), towards)
             if trained or bool((measured.excess[0] > 0).any()):
-                for _ in range(0 if trained else self.config.warm_stages):
-                    self.sweep.train(ends, self.end)
+                if not trained:
+                    self.sweep.train(ends, self.end, self.config.warm_stages)
                 trained, stage = True, self._train(ends, towards)
                 if stage is None:
                     self.late = True
@@ -84,8 +89,8 @@ class Stages:
         """Train within a range until no cost falls any more that is newly too high."""
         before: Tensor | None = None
         stage = None
-        for _ in range(1 + self.config.stage_extensions):
-            stage = self.sweep.train(ends, self.end)
+        for number in range(1 + self.config.stage_extensions):
+            stage = self.sweep.train(ends, self.end, 1 if number else TIMES)
             if stage is None:
                 return None
             costs = self.accounts.costs(stage, towards)

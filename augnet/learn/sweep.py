@@ -64,16 +64,19 @@ class Sweep:
         self.steps = max(1, round(config.stage_steps * reference.planned))
         self.loop = Loop(self._batches, self._step, steps=0)
 
-    def train(self, ends: Ends, end: float | None = None) -> Stage | None:
-        """Train within a range, and measure; None if the time of day `end` comes before."""
+    def train(self, ends: Ends, end: float | None = None, times: int = 1) -> Stage | None:
+        """Train within a range, and measure; None if the time of day `end` comes before.
+
+        The steps of a stage are repeated so many times.
+        """
         seconds = None if end is None else end - time.time()
         if seconds is not None and seconds <= 0:
             return None
         self.ends = ends
         with RandomState(self.data.x.device):
             torch.manual_seed(self.seed + self.loop.done)
-            planned = self.loop.done + self.steps
-            self.loop.extend(self.steps)
+            planned = self.loop.done + times * self.steps
+            self.loop.extend(times * self.steps)
             self.loop.seconds = seconds
             for _ in self.loop:
                 pass

@@ -117,7 +117,15 @@ def test_a_model_is_audited(place):
     assert "The model is fragile under" in done.stdout
     assert "labels: no time was left" in done.stdout
     page = (root / "first" / "index.html").read_text()
-    for part in ("<svg", "Findings", "Classes", "samples that it loses", "augnet audit"):
+    parts = (
+        "<svg",
+        "Findings",
+        "Classes",
+        "samples that it loses",
+        "augnet audit",
+        "within ±30 degrees",
+    )
+    for part in parts:
         assert part in page
     again = run(place, "audited_models:sided", "--by-class", out="first")
     assert again.exit_code == 0
@@ -349,5 +357,5 @@ def test_the_matrix_shows_classes_and_transforms():
     ]
     audited = AuditedPart("0", "fragile", parts[0], 40.0, (35.0, 45.0), 0.3, 50)
     cell = matrix([("rotate", labels, [audited])]).rows[0][1][0]
-    assert (cell.text, cell.style) == ("≥ 180° / holds to 40", "fragile")
+    assert (cell.text, cell.style) == ("≥ 180° / holds to 40°", "fragile")
     assert matrix([("rotate", Invariance(Rotate(), "unclear", 0.0, (0.0, 0.0)), ())]) is None

@@ -8,6 +8,7 @@ from browsing import WIDTHS, boxes, open_page
 from learned_pages import ALL, GAIN, RANDOM, WARNINGS, model_of, page_of, split_of
 
 from augnet.app import wording
+from augnet.app.matrix import matrix
 from augnet.app.reliability import banner
 from augnet.learn.parts import PartRange
 
@@ -54,8 +55,9 @@ def test_the_banner_says_what_can_be_trusted():
         "--seeds 3 would say how much the seed matters.",
         f"Unclear is translate_x: {ALL[3].reason}.",
         "Unclear is scale: no time.",
+        "2 of 6 answers for single classes are unclear.",
     ]
-    clear = banner(model_of(SHOWN, steps=5).header, SHOWN[2:4], 3)
+    clear = banner(model_of(SHOWN, steps=5).header, ALL[:2], 3)
     assert (clear.level, clear.symbol) == ("clear", "✓")
     assert clear.lines == ["5 training steps of all networks, with 3 seeds."]
     warned = banner(model_of(SHOWN, warnings=WARNINGS).header, SHOWN[2:4], 1)
@@ -140,12 +142,29 @@ def test_what_a_transform_does_is_said_with_its_limit(html):
 
 
 def test_classes_have_signs_and_flips_no_interval(html):
-    matrix = html[html.index('class="matrix"') : html.index("Ranges of classes are experimental")]
+    matrix = html[html.index('class="matrix"') : html.index("Compare classes by their intervals")]
     flip, *_ = re.findall(r'<td data-label="horizontal_flip">(.*?)</td>', matrix)
     assert "✓ yes" in flip
     assert " to " not in flip
     assert "? unclear" in matrix
     assert "27°" in matrix
+
+
+def test_classes_that_all_go_farther_than_all_samples_are_named():
+    far = tuple(replace(each, interval=(30.0, 90.0)) for each in CLASSES[:2])
+    row = replace(ALL[0], by_class=(*far, CLASSES[2]))
+    both = [("rotate", row, ()), ("horizontal_flip", replace(ALL[1], by_class=CLASSES), ())]
+    found = matrix(both)
+    assert found is not None
+    assert found.beyond == ("rotate",)  # its interval ends at 29°; unclear classes do not count
+    near = replace(row, by_class=(*far, CLASSES[0]))
+    unclear = replace(row, by_class=CLASSES[2:])
+    for each in (near, unclear):
+        other = matrix([("rotate", each, ())])
+        assert other is not None
+        assert other.beyond == ()
+    page = page_of(model_of((row,)), split_of())
+    assert "each class goes farther than all samples together" in page
 
 
 def test_in_a_browser_each_status_has_a_sign_and_words(view):

@@ -55,6 +55,17 @@ def test_what_is_left_is_resumed_exactly(layers, tmp_path):
         assert second.result.net(x, generator()).equal(whole.result.net(x, generator()))
 
 
+def test_it_is_known_what_is_measured_next():
+    learner = begin()
+    said = [(row["phase"], learner.measuring) for row in learner]
+    names = [each.name for each in learner.transforms]
+    *before, last = [text for phase, text in said if phase == "reference"]
+    assert set(before) == {""}
+    assert last == names[0]
+    assert [text for phase, text in said if phase == "transforms"] == [*names[1:], ""]
+    assert {text for phase, text in said if phase in ("compared", "net")} == {""}
+
+
 def test_there_is_no_result_before_the_end():
     learner = Learner(*levels(48), SPECS, budget=2)
     with pytest.raises(RuntimeError, match="available after all rows"):

@@ -6,8 +6,10 @@ import pytest
 import torch
 from learn_tasks import Shift, generator
 
-from augnet.learn import Invariance, LearnConfig, Learner, learn
+from augnet.learn import Invariance, LearnConfig, Learner, learn, measure_parts
 from augnet.learn.decide import NO_TIME
+from augnet.learn.held import TOO_LOW
+from augnet.learn.measure_parts import CONTRADICTS, apart, without_contradiction
 from augnet.learn.parts import CurvePoint, PartRange
 from augnet.learn.result import name_classes
 from augnet.learn.search import from_plain, to_plain
@@ -47,6 +49,23 @@ def test_a_class_that_is_far_from_others_has_a_larger_range():
     assert row.curve
 
 
+NO = Invariance(Rotate(30.0), "not_invariant", 0.0, (0.0, 2.0), cost=0.1)
+LOST = PartRange("c", "not_invariant", 0.0, (0.0, 1.0), 40)
+
+
+def test_classes_that_contradict_all_samples_are_unclear():
+    found, few = without_contradiction(NO, PARTS)
+    assert (found.name, found.status, found.strength, found.samples) == ("a", "unclear", 0.0, 40)
+    assert found.reason == CONTRADICTS
+    assert few == PARTS[1]  # it keeps its own reason
+
+
+@pytest.mark.parametrize("lost", [LOST, replace(PARTS[1], reason=TOO_LOW)])
+def test_a_class_that_is_lost_explains_what_all_samples_lose(lost):
+    assert without_contradiction(NO, [*PARTS, lost]) == (*PARTS, lost)
+    assert without_contradiction(ROW, PARTS) == PARTS  # all samples have a range
+
+
 def test_directions_that_differ_have_ranges_of_their_own():
     """Levels below 1, beside a constant: upwards they are clipped soon, downwards late."""
     x, y = levels([0.6, 0.8], 480, noise=0.02)
@@ -66,6 +85,29 @@ def test_directions_that_differ_have_ranges_of_their_own():
     assert high.strength < 0.3 < 0.4 < low.strength
     assert high.interval[1] <= low.interval[0]
     assert row.strength < low.strength
+
+
+def test_directions_differ_if_their_intervals_do_not_overlap():
+    wide, limit, full = (
+        PartRange("x", status, 30.0, (low, 30.0), 40)
+        for status, low in (("bounded", 12.0), ("reached_limit", 12.0), ("reached_limit", 30.0))
+    )
+    assert apart(wide, full)  # stages are the ends of intervals, so that they may touch
+    assert not apart(wide, limit)
+    assert not apart(limit, full)  # both may go to the limit
+    assert not apart(full, PARTS[1])
+    assert not apart(LOST, LOST)
+    assert apart(LOST, full)
+
+
+def test_classes_that_a_flip_exchanges_are_lost(monkeypatch):
+    """Even if a network tells flipped samples from others; here they are the same."""
+    monkeypatch.setattr(measure_parts, "exchanged_classes", lambda *_: [(0, 2)])
+    x, y = levels([-1.0, 0.0, 1.0], 240)
+    x = x[:, :1, None].expand(-1, -1, 16).contiguous()
+    row = learn(x, y, ["time_reverse"], by_class=True, budget=20)["time_reverse"]
+    statuses = [part.status for part in row.by_class]
+    assert statuses == ["not_invariant", "reached_limit", "not_invariant"]
 
 
 def test_nothing_more_is_measured_unless_it_is_asked_for():
@@ -122,7 +164,7 @@ def test_classes_are_unclear_if_nothing_can_be_predicted():
 
 
 def test_classes_are_unclear_if_no_time_is_left(monkeypatch):
-    monkeypatch.setattr(Sweep, "train", lambda self, ends, end: None)
+    monkeypatch.setattr(Sweep, "train", lambda self, ends, end, times: None)
     x, y = levels([0.0, 1.0], 80)
     row = learn(x, y, [Shift(1.0)], by_class=True, budget=4)["shift"]
     assert [(part.status, part.reason) for part in row.by_class] == [("unclear", NO_TIME)] * 2

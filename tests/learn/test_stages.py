@@ -8,7 +8,7 @@ import torch
 from augnet.learn import LearnConfig
 from augnet.learn.accounts import Costs
 from augnet.learn.decide import NO_TIME
-from augnet.learn.stages import Stages, stage_ends
+from augnet.learn.stages import TIMES, Stages, stage_ends
 from augnet.transforms import Rotate
 
 CONFIG = LearnConfig()
@@ -46,10 +46,10 @@ class Trained:
         """Return the range, and that nothing was trained."""
         return ends[0], 0
 
-    def train(self, ends, end):
+    def train(self, ends, end, times=1):
         """Count."""
-        self.left -= 1
-        self.counts[ends[0]] = self.counts.get(ends[0], 0) + 1
+        self.left -= times
+        self.counts[ends[0]] = self.counts.get(ends[0], 0) + times
         return (ends[0], self.counts[ends[0]]) if self.left >= 0 else None
 
     def merge(self, group):
@@ -84,7 +84,7 @@ def test_classes_that_become_each_other_end_together():
     assert first.interval == second.interval == pytest.approx((20.0, 40.0))
     assert third.status == "reached_limit"
     assert sweep.groups == [[True, True, False]]  # once
-    assert sweep.counts == {0.4: CONFIG.warm_stages + 2, 0.8: 1, 1.0: 1}
+    assert sweep.counts == {0.4: CONFIG.warm_stages + TIMES + 1, 0.8: TIMES, 1.0: TIMES}
 
 
 def test_a_range_is_trained_on_while_its_cost_falls():
@@ -92,7 +92,7 @@ def test_a_range_is_trained_on_while_its_cost_falls():
         return [0.5 * 0.8**count if end == 0.4 else 0.0, 0.0, 0.0]
 
     sweep, stages = run(falls)
-    assert sweep.counts[0.4] == CONFIG.warm_stages + 1 + CONFIG.stage_extensions
+    assert sweep.counts[0.4] == CONFIG.warm_stages + TIMES + CONFIG.stage_extensions
     assert stages.parts("abc")[0].status == "reached_limit"
 
 
@@ -107,7 +107,7 @@ def test_classes_that_are_not_lost_when_the_time_is_over_are_unclear():
     def lost(end, count):
         return [0.5, 0.5, 0.0] if end > 0.1 else [0.0, 0.0, 0.0]
 
-    _, stages = run(lost, times=CONFIG.warm_stages + 3)
+    _, stages = run(lost, times=CONFIG.warm_stages + 2 * TIMES + 1)
     first, _, third = stages.parts("abc")
     assert stages.late
     assert (first.status, third.status, third.reason) == ("bounded", "unclear", NO_TIME)

@@ -86,3 +86,9 @@ def test_a_stage_without_time_is_none(reference):
     sweep = Sweep(reference, Shift(4.0), CONFIG, "x")
     assert sweep.train((0.2, 0.2), end=0.0) is None
     assert sweep.loop.done == 0
+
+
+def test_the_steps_of_a_stage_are_repeated(reference):
+    sweep = Sweep(reference, Shift(4.0), CONFIG, "x")
+    assert sweep.train((0.2, 0.2), times=2) is not None
+    assert sweep.loop.done == 2 * sweep.steps

@@ -94,8 +94,10 @@ def follow(job: Any, history: Sequence[Row], part: str = "epoch") -> None:
         bar = progress.add_task("reading", total=1.0)
         rows = iter(job)
         for row in rows:
-            progress.update(bar, completed=row["done"], description=describe(row))
-            lines.update(row, describe(row))
+            measuring = getattr(job, "measuring", "")  # it may take minutes until the next row
+            text = f"{describe(row)}; measuring {measuring}" if measuring else describe(row)
+            progress.update(bar, completed=row["done"], description=text)
+            lines.update(row, text)
             if interrupted():
                 rows.close()
                 progress.stop()
