@@ -48,8 +48,8 @@ class ChambonNet(nn.Sequential):
     """A spatial filter, two temporal convolutions and a linear layer, for windows (B, C, T).
 
     Layers, sizes and numbers of parameters are those of the paper's table, which has no bias in
-    the spatial filter and in the last layer. One channel has no spatial filter, as in Chambon et
-    al.: it would be one factor, and where it starts close to 0, the network learns nothing.
+    the spatial filter and in the last layer. One channel has no spatial filter, as in
+    braindecode: it would be one factor, and where it starts close to 0, the network learns nothing.
     """
 
     def __init__(self, channels: int, times: int, classes: int = 5, dropout: float = 0.5) -> None:
