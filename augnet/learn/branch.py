@@ -16,6 +16,7 @@ from augnet.learn.border import find_border
 from augnet.learn.config import LearnConfig
 from augnet.learn.control import continued
 from augnet.learn.decide import (
+    NO_COST,
     NO_TIME,
     Measured,
     decide_bernoulli,
@@ -60,7 +61,7 @@ class Branch:
         self.trunk, self.optimizer = continued(reference, config)
         self.average = WeightAverage(self.trunk, config.branch_average)
         self.hides = leaves_traces(transform)
-        self.before = reference.control if self.hides else reference.errors
+        self.before = reference.control.errors if self.hides else reference.errors
         """The errors on held-out samples that come without the transform."""
         self.noise = TraceNoise(self.data.x[self.data.fitted], config.trace_noise)
         self.rule = EdgeRule(
@@ -110,9 +111,7 @@ class Branch:
         first = next(lost, STRENGTHS)
         if first < STRENGTHS:
             self.kept = fractions[first - 1] if first else 0.0
-            self.rule.border = find_border(
-                self.reference, self.transform, self.generator, self.config, self.kept
-            )
+            self._next_border(self.kept)
             self.rule.start = min(max(self.config.start, self.kept), self.rule.border)
             return None
         measured = self._measured(network, held_out)
@@ -170,12 +169,22 @@ class Branch:
         reached = fraction * max(1.0, crossing.factor)
         if reached > BORDER * self.rule.border and self.rule.border < 1:
             found = decide_border(measured, self.kept, self.rule.border, self.config)
+            if found.reason == NO_COST and not last:  # the border is a wrong one
+                self._next_border()
+                return None
             return replace(found, response=crossing.response)
         if not last and abs(math.log(crossing.factor)) > self.config.max_correction:
             self.rule.restart(fraction * min(2.0, max(0.6, crossing.factor)))
             return None
         return decide_range(
             measured, fraction, wobble, crossing, self._moves(), self.config, self.rule.border
+        )
+
+    def _next_border(self, start: float | None = None) -> None:
+        """Find the first border beyond a fraction of the limit, or beyond the one there is."""
+        start = self.rule.border if start is None else start
+        self.rule.border = find_border(
+            self.reference, self.transform, self.generator, self.config, start
         )
 
     def _measured(self, network: nn.Module, rows: Tensor) -> Measured:
@@ -192,7 +201,7 @@ class Branch:
             before if self.evaluator.mean(before, rows).item() <= own else rest,
             self.reference.tolerance,
             self.generator,
-            self.reference.uncertainty,
+            self.reference.instability,
         )
 
     def _batches(self) -> list[Tensor]:

@@ -147,6 +147,9 @@ class LearnConfig:
     # Decision
     value_factor: float = constant(3.0, "Tolerances of values are so many times as large.")
     relative_tolerance: float = constant(0.05, "Least tolerance, as a fraction of the error.")
+    unstable_tolerance: float = constant(
+        0.5, "The same, as a fraction of predictions that change by training alone."
+    )
     confidence: float = constant(1.645, "Standard errors that a cost may have at least.")
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
@@ -156,10 +159,14 @@ class LearnConfig:
         2.0, "The same, as a multiple of what may be added, of that half."
     )
     max_rise: float = constant(0.5, "The most that this may be.")
-    max_uncertainty: float = constant(
-        0.15, "If the network is less sure, labels may allow more than is measured."
+    max_instability: float = constant(
+        0.03, "If more predictions change by training alone, labels may allow more."
     )
-    coarse_strengths: int = constant(12, "Strengths that find the latter.")
+    start_level: float = constant(0.15, "There a range ends at this part of the most error.")
+    min_start: float = constant(0.34, "If that is earlier, of the half, there is no range.")
+    clear_start: float = constant(0.4, "If that is earlier, it cannot be told.")
+    rise_strengths: int = constant(10, "Strengths that find where the error rises.")
+    coarse_strengths: int = constant(12, "Strengths that find where half of it is added.")
     max_correction: float = constant(0.25, "Train on if the range is off by a larger factor.")
     interval_factors: tuple[float, ...] = constant(
         (0.5, 0.65, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 2.5),

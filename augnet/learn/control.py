@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augnet.learn.config import LearnConfig
-from augnet.learn.reference import Reference
+from augnet.learn.reference import Control, Reference
 from augnet.learn.traces import TraceNoise
 from augnet.training import Loop, RandomState, WeightAverage, descend
 
@@ -36,12 +36,12 @@ def continued(reference: Reference, config: LearnConfig) -> tuple[nn.Module, tor
     return trunk, optimizer
 
 
-def control_errors(
+def train_control(
     reference: Reference, config: LearnConfig, seconds: float | None = None
-) -> tuple[Tensor, int]:
-    """Train a control; return its errors on the held-out samples, and its steps.
+) -> tuple[Control, int]:
+    """Train a control; return what it says of the held-out samples, and its steps.
 
-    If the seconds do not suffice, the errors are those of the reference.
+    If the seconds do not suffice, it says the same as the reference.
     """
     data, evaluator = reference.data, reference.evaluator
     seed = zlib.crc32(f"{config.seed} control".encode())
@@ -66,6 +66,11 @@ def control_errors(
         for _ in loop:
             pass
     if loop.done < steps:
-        return reference.errors, loop.done
-    output = evaluator.outputs(average.network, data.x[reference.held_out])
-    return evaluator.errors(output, reference.held_out), loop.done
+        return Control(reference.errors), loop.done
+    rows = reference.held_out
+    output = evaluator.outputs(average.network, data.x[rows])
+    changed = 0.0
+    if data.classes:
+        other = (output.argmax(1) != reference.predicted).to(output.dtype)
+        changed = evaluator.mean(other, rows).item()
+    return Control(evaluator.errors(output, rows), changed), loop.done

@@ -15,6 +15,7 @@ NO_TIME = "no time was left"
 TOO_FEW = "too few held-out samples to tell"
 MOVES = "the range still moves with training"
 WIDE = "the interval spans most of the search range"
+NOISE = "noise hides where the error starts to rise"
 NO_COST = "two classes seem to meet, but the transform adds no error"
 
 
@@ -34,8 +35,8 @@ class Measured:
     before: Tensor
     tolerance: float
     generator: Generator
-    uncertainty: float = 0.0
-    """How unsure the reference is about the samples; see there."""
+    instability: float = 0.0
+    """The fraction of predictions that change by training alone."""
 
     def added(self, fraction: float, repeats: int) -> Tensor:
         """Return the error that is added to each sample at a fraction of the limit."""
@@ -162,9 +163,8 @@ def decide_range(
 ) -> Invariance:
     """Decide by where the error reaches the tolerance, and how sharply it rises there.
 
-    If inputs are noisy, a network is unsure about many samples, and errs more often under any
-    transform before labels change. Labels may then allow more, up to about the strength that adds
-    half of the most error. The interval goes on to there.
+    If inputs are noisy, predictions are unstable, and a network errs more often under any
+    transform before labels change: `decide_unstable`.
     """
     transform, cost, response = measured.transform, crossing.cost, crossing.response
     half = math.hypot(
@@ -176,22 +176,58 @@ def decide_range(
         low, high = (float(transform.strength(each)) for each in (low, 1.0))
         ends = (low, high)
         return Invariance(transform, "reached_limit", high, ends, cost=cost, response=response)
-    unsure = measured.uncertainty > config.max_uncertainty
-    lost = _half_loss(measured, config) if unsure or fraction < config.max_rise else (0.0, 0.0)
-    least, allowed = _least_ranges(measured, fraction, lost, crossing.allowed, config)
+    if measured.instability > config.max_instability:
+        return decide_unstable(measured, fraction, (low, high), crossing, moves, config, border)
+    least, allowed = _least_ranges(measured, fraction, crossing.allowed, config)
     if fraction < least:
         ends = (0.0, float(transform.strength(high)))
         return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
     wide = high - low > config.max_width or half > config.max_half_width
     reason = TOO_FEW if fraction < allowed else MOVES if moves else WIDE if wide else ""
-    if unsure:
-        high = max(high, min(border, lost[0]))
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
     if reason:
         return Invariance(
             transform, "unclear", 0.0, (low, high), cost=cost, reason=reason, response=response
         )
     return Invariance(transform, "bounded", strength, (low, high), cost=cost, response=response)
+
+
+def decide_unstable(
+    measured: Measured,
+    fraction: float,
+    interval: tuple[float, float],
+    crossing: Crossing,
+    moves: bool,
+    config: LearnConfig,
+    border: float = 1.0,
+) -> Invariance:
+    """Decide if the error rises slowly, because inputs are noisy: by the shape of the rise.
+
+    At half of the most error added, half of the samples have lost their label. The range ends
+    well before, where the rise starts: at a small part of the most error, or at the error that
+    training alone changes, if that is less; or where the tolerance ends, if that is farther. If the
+    rise starts too soon, noise hides whether there is a range, and if the error rises in proportion
+    to the strength, there is none. The interval goes from what the tolerance allows to the strength
+    of half of the most error.
+    """
+    transform, cost, response = measured.transform, crossing.cost, crossing.response
+    rise = measure_rise(measured, config)
+    low, high = interval[0], max(interval[1], min(border, rise.middle))
+    ends = float(transform.strength(low)), float(transform.strength(high))
+    ratio = rise.start / max(rise.middle, 1e-9)
+    if ratio < config.min_start:
+        ends = (0.0, ends[1])
+        return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
+    wide = high - low > config.max_width
+    reason = NOISE if ratio < config.clear_start else MOVES if moves else WIDE if wide else ""
+    if reason:
+        return Invariance(
+            transform, "unclear", 0.0, ends, cost=cost, reason=reason, response=response
+        )
+    fraction = min(high, max(fraction, rise.start))
+    cost = measured.mean(measured.added(fraction, measured.repeats(config)))
+    strength = float(transform.strength(fraction))
+    return Invariance(transform, "bounded", strength, ends, cost=cost, response=response)
 
 
 def decide_border(
@@ -218,21 +254,19 @@ def decide_border(
 def _least_ranges(
     measured: Measured,
     fraction: float,
-    lost: tuple[float, float],
     allowed: float,
     config: LearnConfig,
 ) -> tuple[float, float]:
     """Return below which range there is none, and below which it may only be what may be added.
 
-    The first is a part of the strength that adds half of the largest error (`lost`: both): below,
-    the error rises from strength 0 on. For values it is larger, because a change that is less than
-    the error that the network makes anyway adds little. The second is about the part of that half
-    that is allowed where few samples can tell little: an error that rises in proportion has this
-    range, too.
+    The first is a part of the strength that adds half of the largest error: below, the error rises
+    from strength 0 on. For values it is larger, because a change that is less than the error that
+    the network makes anyway adds little. The second is about the part of that half that is allowed
+    where few samples can tell little: an error that rises in proportion has this range, too.
     """
     if fraction >= config.max_rise:
         return 0.0, 0.0
-    strength, half = lost
+    strength, half = _half_loss(measured, config)
     least = config.min_range if measured.evaluator.data.classes else config.min_value_range
     part = min(config.max_rise, config.rise_factor * allowed / max(half, 1e-9))
     return least * strength, part * strength
@@ -250,3 +284,30 @@ def _half_loss(measured: Measured, config: LearnConfig) -> tuple[float, float]:
     before = added[index - 1] if index else 0.0
     rise = (half - before) / max(added[index] - before, 1e-9)
     return (index + min(1.0, max(0.0, rise))) / count, half
+
+
+@dataclass(frozen=True)
+class Rise:
+    """Fractions of the limit between which the added error rises."""
+
+    start: float
+    """Where it is a small part of the largest."""
+    middle: float
+    """Where it is half of the largest."""
+
+
+def measure_rise(measured: Measured, config: LearnConfig) -> Rise:
+    """Measure how the error rises from no transform to the strength of half of the most error."""
+    middle, half = _half_loss(measured, config)
+    count = config.rise_strengths
+    steps = [middle * (index + 1) / count for index in range(count)]
+    repeats = measured.repeats(config)
+    rest = measured.mean(measured.rest - measured.before)
+    added = [rest, *(measured.mean(measured.added(step, repeats)) for step in steps)]
+    curve = isotonic(torch.tensor([added]))[0].tolist()
+    level = rest + min(config.start_level * (2 * half - rest), measured.instability)
+    index = next((i for i, value in enumerate(curve) if value >= level), count)
+    before = curve[max(0, index - 1)]
+    part = (level - before) / max(curve[index] - before, 1e-9)
+    start = middle * (max(0, index - 1) + min(1.0, max(0.0, part))) / count
+    return Rise(start if index else 0.0, middle)

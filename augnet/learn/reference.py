@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,8 +13,15 @@ from augnet.learn.evaluate import Evaluator
 from augnet.learn.inputs import LearnData
 from augnet.training import Loop, Row, WeightAverage, descend
 
-SUREST = 0.95
-"""The quantile of the probabilities that stands for the surest samples."""
+
+@dataclass(frozen=True)
+class Control:
+    """A network that was trained on without any transform, on the held-out samples."""
+
+    errors: Tensor
+    """Its errors."""
+    changed: float = 0.0
+    """The fraction of samples for which it predicts another class than the reference."""
 
 
 class Reference:
@@ -70,20 +78,33 @@ class Reference:
         self.errors = evaluator.errors(output, self.held_out)
         self.error = evaluator.mean(self.errors, self.held_out).item()
         self.score = evaluator.score(output, self.held_out)
-        self.uncertainty = 0.0
-        if self.data.classes:
-            sure = output.softmax(1).amax(1)
-            mean = evaluator.mean(sure, self.held_out)
-            self.uncertainty = (sure.quantile(SUREST) - mean).item()
-            """By how much the probabilities of its classes are below those of its surest ones.
-            Wrong labels lower all of them; noisy inputs those of some samples."""
-        self.control = self.errors
-        """The errors of a control, once one is trained."""
+        self.predicted = output.argmax(1) if self.data.classes else output
+        self.control = Control(self.errors)
+        """What a control says, once one is trained."""
 
     @property
     def tolerance(self) -> float:
         """The error that a transform may add."""
+        return max(self.stable_tolerance, self.config.unstable_tolerance * self.instability)
+
+    @property
+    def stable_tolerance(self) -> float:
+        """The tolerance if no prediction changes by training alone."""
         return max(self.least_tolerance, self.config.relative_tolerance * self.error)
+
+    @property
+    def errs(self) -> bool:
+        """Whether it makes more than a few errors, so that predictions may be unstable."""
+        return self.error > 2 * self.least_tolerance
+
+    @property
+    def instability(self) -> float:
+        """The fraction of held-out predictions that change if training just goes on.
+
+        Noisy inputs make predictions unstable. Wrong labels do not, as long as the network learns
+        the rule: it errs, but always in the same way.
+        """
+        return self.control.changed if self.errs else 0.0
 
     @property
     def least_tolerance(self) -> float:
@@ -100,7 +121,7 @@ class Reference:
         noise = self.evaluator.deviation(self.errors, self.held_out)
         if better < self.config.min_deviations * noise or better < self.config.min_better:
             return "the network is not better than chance"
-        if better < self.config.min_tolerances * self.tolerance:
+        if better < self.config.min_tolerances * self.stable_tolerance:
             return "the network is hardly better than chance"
         return ""
 

@@ -4,18 +4,18 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
-from augnet.learn.control import control_errors
+from augnet.learn.control import train_control
 from augnet.learn.decide import NO_TIME
 from augnet.learn.measure_parts import with_parts
 from augnet.learn.parts import parts_from_plain, parts_to_plain
-from augnet.learn.reference import Reference
+from augnet.learn.reference import Control, Reference
 from augnet.learn.result import Invariance
 from augnet.learn.traces import leaves_traces
 from augnet.training import Row
@@ -36,7 +36,7 @@ class Search:
         self.reference, self.transforms, self.config = reference, transforms, config
         self.invariances: list[Invariance] = []
         self.branch_steps = self.control_steps = 0
-        self.control: Tensor | None = None
+        self.control: Control | None = None
 
     @property
     def finished(self) -> bool:
@@ -89,12 +89,13 @@ class Search:
             }
 
     def _train_control(self, seconds: float | None) -> None:
-        """Train a control, if a transform will be compared with it, or use the one there is."""
+        """Train a control, if anything will be compared with it, or use the one there is."""
         reference, config = self.reference, self.config
-        needed = any(map(leaves_traces, self.transforms))
+        unstable = reference.errs and bool(reference.data.classes)
+        needed = unstable or any(map(leaves_traces, self.transforms))
         if self.control is None and needed and not reference.doubt and not self.finished:
             limit = None if seconds is None else config.control_fraction * seconds
-            self.control, self.control_steps = control_errors(reference, config, limit)
+            self.control, self.control_steps = train_control(reference, config, limit)
         if self.control is not None:
             reference.control = self.control
 
@@ -116,7 +117,7 @@ class Search:
             "reference": self.reference.state_dict(),
             "invariances": to_plain(self.invariances),
             "branch_steps": self.branch_steps,
-            "control": self.control,
+            "control": None if self.control is None else astuple(self.control),
             "control_steps": self.control_steps,
         }
 
@@ -125,7 +126,7 @@ class Search:
         self.reference.load_state_dict(state["reference"])
         self.invariances = from_plain(state["invariances"], self.transforms)
         self.branch_steps, self.control_steps = state["branch_steps"], state["control_steps"]
-        self.control = state["control"]
+        self.control = None if state["control"] is None else Control(*state["control"])
 
 
 def measure(

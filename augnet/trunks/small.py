@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from augnet.trunks.pooling import MaxPool2
 from augnet.trunks.registry import register_trunk
 
 SIDE = 32
@@ -50,7 +51,7 @@ def image_net(
     def convolution(inputs: int, filters: int, size: int, step: int, pooled: bool) -> nn.Module:
         filtered = nn.Conv2d(inputs, filters, size, step, padding=size // 2, bias=False)
         after: list[nn.Module] = [nn.BatchNorm2d(filters), nn.ReLU()]
-        pool: list[nn.Module] = [nn.MaxPool2d(2)] if pooled else []
+        pool: list[nn.Module] = [MaxPool2()] if pooled else []
         return nn.Sequential(filtered, *(pool + after if pool_first else after + pool))
 
     return nn.Sequential(

@@ -6,7 +6,8 @@ from learn_tasks import SPECS, Clock, Shift, few, generator, levels, trained_ref
 
 from augnet.learn import LearnConfig, Learner
 from augnet.learn.branch import Branch
-from augnet.learn.control import control_errors
+from augnet.learn.control import train_control
+from augnet.learn.reference import Control
 from augnet.transforms import AmplitudeScale, SignFlip
 
 CONFIG = LearnConfig(trunk="mlp", budget=60)
@@ -23,34 +24,37 @@ def values():
 
 def test_noise_costs_a_control_as_much_as_branches():
     reference = trained(*values())
-    few_errors, _ = control_errors(reference, LearnConfig(trunk="mlp", trace_noise=1e-6))
-    many, _ = control_errors(reference, LearnConfig(trunk="mlp", trace_noise=2.0))
-    assert few_errors.mean() < 0.5 * many.mean()
+    few_errors, _ = train_control(reference, LearnConfig(trunk="mlp", trace_noise=1e-6))
+    many, _ = train_control(reference, LearnConfig(trunk="mlp", trace_noise=2.0))
+    assert few_errors.errors.mean() < 0.5 * many.errors.mean()
 
 
 def test_one_seed_gives_one_control_and_leaves_the_random_state():
     reference = trained(*few())
     state = torch.get_rng_state()
-    first, steps = control_errors(reference, CONFIG)
+    first, steps = train_control(reference, CONFIG)
     assert torch.get_rng_state().equal(state)
     torch.rand(5)
-    assert control_errors(reference, CONFIG)[0].equal(first)
+    again = train_control(reference, CONFIG)[0]
+    assert again.errors.equal(first.errors)
+    assert again.changed == first.changed
     assert steps == round(CONFIG.control_steps * reference.planned)
-    assert first.shape == reference.errors.shape
+    assert first.errors.shape == reference.errors.shape
 
 
 def test_without_time_the_errors_are_those_of_the_reference(monkeypatch):
     reference = trained(*values())
     Clock(monkeypatch)
-    errors, steps = control_errors(reference, CONFIG, seconds=3.0)
-    assert errors is reference.errors
+    control, steps = train_control(reference, CONFIG, seconds=3.0)
+    assert control.errors is reference.errors
+    assert control.changed == 0
     assert steps < round(CONFIG.control_steps * reference.planned)
 
 
 def test_transforms_that_leave_traces_are_compared_with_the_control():
     reference = trained(*levels())
-    reference.control = torch.ones_like(reference.errors)
-    assert Branch(reference, Shift(1.0), CONFIG).before is reference.control
+    reference.control = Control(torch.ones_like(reference.errors))
+    assert Branch(reference, Shift(1.0), CONFIG).before is reference.control.errors
     assert Branch(reference, AmplitudeScale(8.0), CONFIG).before is reference.errors
     assert Branch(reference, SignFlip(), CONFIG).before is reference.errors
 
@@ -70,4 +74,50 @@ def test_there_is_a_control_if_a_transform_that_leaves_traces_is_offered(transfo
     other.load_state_dict(learner.state_dict())
     assert other.search.steps == done
     if controls:
-        assert other.search.control.equal(search.control)
+        assert other.search.control.errors.equal(search.control.errors)
+        assert other.search.control.changed == search.control.changed
+
+
+def blurred():
+    x, y = levels(600)
+    return x + 3 * x.std() * torch.randn(x.shape, generator=generator()), y
+
+
+def test_noisy_inputs_make_predictions_unstable_and_wrong_labels_do_not():
+    x, y = levels(600)
+    wrong = torch.where(torch.rand(len(y), generator=generator()) < 0.25, 1 - y, y)
+    references = [trained(*each) for each in ((x, y), (x, wrong), blurred())]
+    for each in references:
+        each.control, _ = train_control(each, CONFIG)
+    clear, mislabeled, noisy = references
+    most = CONFIG.max_instability
+    assert mislabeled.error > 0.15
+    assert max(clear.instability, mislabeled.instability) < most
+    assert noisy.instability > most
+    assert noisy.tolerance == pytest.approx(CONFIG.unstable_tolerance * noisy.instability)
+    assert mislabeled.tolerance == mislabeled.stable_tolerance
+    assert not noisy.doubt
+
+
+def test_predictions_that_change_are_counted():
+    reference = trained(*blurred())
+    reference.predicted = 1 - reference.predicted
+    control, _ = train_control(reference, CONFIG)
+    reference.predicted = 1 - reference.predicted
+    assert control.changed == pytest.approx(1 - train_control(reference, CONFIG)[0].changed)
+
+
+def test_there_is_a_control_if_the_reference_errs():
+    learner = Learner(*blurred(), ["sign_flip"], trunk="mlp", budget=60)
+    for _ in learner:
+        if learner.search.finished:
+            break
+    assert learner.search.control is not None
+    assert learner.search.reference.instability > 0
+
+
+def test_few_errors_are_no_instability():
+    """Else the tolerance would depend on whether a transform is offered that needs a control."""
+    reference = trained(*levels())
+    reference.control = Control(reference.errors, changed=0.5)
+    assert reference.instability == 0

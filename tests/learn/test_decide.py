@@ -235,7 +235,7 @@ def test_factors_that_are_not_kept_have_no_magnitude(status):
 def test_the_interval_goes_on_to_half_of_the_loss_if_inputs_are_noisy():
     """The label of half of the samples changes at 0.5, where the network errs on a quarter."""
     clear = shifted()
-    noisy = replace(clear, uncertainty=CONFIG.max_uncertainty + 0.01)
+    noisy = replace(clear, instability=CONFIG.max_instability + 0.01)
     rows = [ranged(each, 0.4) for each in (clear, noisy)]
     assert rows[0].interval[1] < 0.48
     assert rows[1].interval[1] == pytest.approx(0.5, abs=0.03)

@@ -156,14 +156,3 @@ def test_it_stops_early_though_there_is_time(monkeypatch):
     Clock(monkeypatch, found, 1.0)
     list(found.fit(1e6))
     assert found.loop.done == trained(*levels()).loop.done < found.planned
-
-
-def test_noisy_inputs_make_it_unsure_and_wrong_labels_do_not():
-    x, y = levels(600)
-    wrong = torch.where(torch.rand(len(y), generator=generator()) < 0.25, 1 - y, y)
-    noisy = x + 3 * x.std() * torch.randn(x.shape, generator=generator())
-    clear, mislabeled, blurred = (trained(*each) for each in ((x, y), (x, wrong), (noisy, y)))
-    most = clear.config.max_uncertainty
-    assert mislabeled.error > 0.15
-    assert max(clear.uncertainty, mislabeled.uncertainty) < most
-    assert blurred.uncertainty > most
