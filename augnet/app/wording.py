@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from augnet.learn.result import ERRS_OFTEN, LOW_ACCURACY, Invariance
+from augnet.learn.result import Invariance
 from augnet.model import Header
 from augnet.transforms import Bernoulli, Multiplicative
 
@@ -131,9 +131,7 @@ def measured(header: Header) -> str:
         text = f"Measured with {text} of the held-out variance explained"
     if found.chance is not None:
         text += f"; a constant prediction has {score(header, found.chance)}"
-    low = header.classes and found.score < LOW_ACCURACY
-    note = f" Note: {ERRS_OFTEN}." if low else ""
-    return f"{text}.{note}"
+    return f"{text}."
 
 
 def gain(header: Header) -> str:

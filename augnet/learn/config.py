@@ -165,6 +165,7 @@ class LearnConfig:
     start_level: float = constant(0.15, "There a range ends at this part of the most error.")
     min_start: float = constant(0.34, "If that is earlier, of the half, there is no range.")
     clear_start: float = constant(0.4, "If that is earlier, it cannot be told.")
+    least_share: float = constant(0.2, "Nor if the interval spans a larger factor.")
     rise_strengths: int = constant(10, "Strengths that find where the error rises.")
     coarse_strengths: int = constant(12, "Strengths that find where half of it is added.")
     max_correction: float = constant(0.25, "Train on if the range is off by a larger factor.")

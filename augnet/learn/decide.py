@@ -206,9 +206,9 @@ def decide_unstable(
     At half of the most error added, half of the samples have lost their label. The range ends
     well before, where the rise starts: at a small part of the most error, or at the error that
     training alone changes, if that is less; or where the tolerance ends, if that is farther. If the
-    rise starts too soon, noise hides whether there is a range, and if the error rises in proportion
-    to the strength, there is none. The interval goes from what the tolerance allows to the strength
-    of half of the most error.
+    rise starts too soon, or the tolerance ends very early, noise hides whether there is a range. If
+    the error rises in proportion to the strength, there is none. The interval goes from what the
+    tolerance allows to the strength of half of the most error.
     """
     transform, cost, response = measured.transform, crossing.cost, crossing.response
     rise = measure_rise(measured, config)
@@ -219,7 +219,8 @@ def decide_unstable(
         ends = (0.0, ends[1])
         return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
     wide = high - low > config.max_width
-    reason = NOISE if ratio < config.clear_start else MOVES if moves else WIDE if wide else ""
+    hidden = ratio < config.clear_start or low < config.least_share * high
+    reason = NOISE if hidden else MOVES if moves else WIDE if wide else ""
     if reason:
         return Invariance(
             transform, "unclear", 0.0, ends, cost=cost, reason=reason, response=response

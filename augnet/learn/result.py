@@ -105,14 +105,6 @@ def name_classes(rows: Iterable[Invariance], names: Sequence[str]) -> list[Invar
     return [named(row) for row in rows]
 
 
-LOW_ACCURACY = 0.88
-"""With a lower accuracy, ranges were often smaller than labels allow, if inputs are noisy."""
-ERRS_OFTEN = (
-    "the network errs often without any transform. Ranges end where it errs more often; the labels "
-    "may allow more"
-)
-
-
 @dataclass(frozen=True)
 class Gain:
     """What transforms brought to a net, on held-out samples.
@@ -179,8 +171,6 @@ class InvarianceResult:
             name = "variance explained" if values else "accuracy"
             chance = "" if self.chance is None else f", chance {self.chance:.3f}"
             lines.append(f"held-out {name} {self.score:.3f}{chance}")
-            if not values and self.score < LOW_ACCURACY:
-                lines.append(f"note: {ERRS_OFTEN}")
         if self.gain is not None:
             lines.append(str(self.gain))
         return "\n".join(lines)

@@ -56,7 +56,16 @@ class Search:
     @property
     def warnings(self) -> list[str]:
         """What limits all answers."""
-        return [self.reference.doubt] if self.reference.doubt else []
+        reference = self.reference
+        if reference.doubt:
+            return [reference.doubt]
+        if reference.instability <= self.config.max_instability:
+            return []
+        return [
+            f"predictions are unstable: {reference.instability:.0%} change if training just goes "
+            f"on. {100 * reference.tolerance:.1f} points of error are allowed, and ranges are less "
+            "exact"
+        ]
 
     def fit(self, seconds: float | None = None) -> Iterator[Row]:
         """Continue from the current state; yield a row per epoch of the reference, per branch."""

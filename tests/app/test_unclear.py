@@ -22,7 +22,7 @@ from rich.console import Console
 from augnet.app import figures, job, wording
 from augnet.app.commands import screen
 from augnet.app.evaluate import evaluate
-from augnet.learn.result import ERRS_OFTEN, Invariance, InvarianceResult
+from augnet.learn.result import Invariance, InvarianceResult
 from augnet.model import load, save
 from augnet.transforms import Rotate, Scale
 
@@ -100,8 +100,6 @@ def test_a_result_prints_warnings_costs_and_the_score():
         "invert: not invariant, error +0.310",
         "held-out accuracy 0.912, chance 0.333",
     ]
-    often = InvarianceResult((), net, [], score=0.8, chance=1 / 3)
-    assert str(often).splitlines()[1] == f"note: {ERRS_OFTEN}"
     values = InvarianceResult((), model_of((), values=True).net, [], score=0.5, chance=0.0)
     assert str(values) == "held-out variance explained 0.500, chance 0.000"
     wide = Invariance(Rotate(90.0), "bounded", 2.9, (0.0, 6.9))
@@ -140,8 +138,6 @@ def test_the_page_shows_reasons_costs_warnings_and_the_score():
     without = text_of(page_of(model_of(()), split_of()))
     assert "Warning" not in without
     assert "held-out" not in without
-    assert ERRS_OFTEN not in text
-    assert ERRS_OFTEN in text_of(page_of(model_of(ALL, score=0.8, chance=0.4), split_of()))
 
 
 def test_values_have_costs_of_their_spread():

@@ -114,6 +114,10 @@ def test_there_is_a_control_if_the_reference_errs():
             break
     assert learner.search.control is not None
     assert learner.search.reference.instability > 0
+    [warning] = learner.search.warnings
+    assert warning.startswith("predictions are unstable: ")
+    learner.search.reference.control = Control(learner.search.reference.errors)
+    assert not learner.search.warnings
 
 
 def test_few_errors_are_no_instability():

@@ -9,6 +9,7 @@ from learn_tasks import Rule, Shift, Value, generator, measured
 from augnet.learn import LearnConfig
 from augnet.learn.decide import (
     MOVES,
+    NOISE,
     TOO_FEW,
     WIDE,
     decide_bernoulli,
@@ -232,12 +233,57 @@ def test_factors_that_are_not_kept_have_no_magnitude(status):
     assert row.magnitude == 0
 
 
+def unstable(found, instability=0.2):
+    return replace(found, instability=instability)
+
+
 def test_the_interval_goes_on_to_half_of_the_loss_if_inputs_are_noisy():
     """The label of half of the samples changes at 0.5, where the network errs on a quarter."""
     clear = shifted()
-    noisy = replace(clear, instability=CONFIG.max_instability + 0.01)
+    noisy = unstable(clear, CONFIG.max_instability + 0.01)
     rows = [ranged(each, 0.4) for each in (clear, noisy)]
     assert rows[0].interval[1] < 0.48
     assert rows[1].interval[1] == pytest.approx(0.5, abs=0.03)
     assert [row.status for row in rows] == ["bounded"] * 2
     assert rows[0].interval[0] == pytest.approx(rows[1].interval[0], rel=0.1)
+
+
+def blurred(noise, spread=0.1, limit=1.5, seed=3):
+    """Return a network that sees the place of each sample with an error of its own."""
+    place, y = places(4000, spread)
+    error = noise * torch.randn(len(y), 1, generator=generator(seed))
+    network = Rule(lambda x: x[:, 0] > 0)
+    return unstable(measured(place + error, y, network, Shift(limit)))
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.15])
+def test_noise_does_not_hide_where_labels_start_to_change(noise):
+    """Without noise the first labels change at 0.4; a point of error is added much earlier."""
+    found = blurred(noise)
+    assert ranged(replace(found, instability=0.0), 0.2).strength < 0.3
+    row = ranged(found, 0.2)
+    assert row.status == "bounded"
+    assert row.strength == pytest.approx(0.4, rel=0.2)
+    assert row.interval[0] < 0.4 < row.interval[1]
+    assert row.cost > 0.02
+
+
+def test_a_range_costs_no_more_than_what_training_changes():
+    """The range ends where the smaller of both is reached: 15 % of the most, or the instability."""
+    found = blurred(0.15)
+    costs = [ranged(replace(found, instability=each), 0.2).cost for each in (0.035, 0.05, 0.3)]
+    assert costs[0] == pytest.approx(0.035, abs=0.012)
+    assert costs[1] == pytest.approx(0.05, abs=0.012)
+    assert costs[2] == pytest.approx(0.15 * 0.5, abs=0.02)
+
+
+def test_an_error_in_proportion_to_the_strength_is_no_range_in_noise():
+    row = ranged(unstable(shifted(spread=0.5)), 0.05)
+    assert (row.status, row.strength, row.interval[0]) == ("not_invariant", 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("noise", "spread"), [(0.05, 0.45), (0.2, 0.5), (0.1, 0.5)])
+def test_noise_that_hides_the_start_of_the_rise_is_unclear(noise, spread):
+    """Labels start to change at 0.05, or at once."""
+    row = ranged(blurred(noise, spread), 0.05)
+    assert (row.status, row.strength, row.reason) == ("unclear", 0.0, NOISE)

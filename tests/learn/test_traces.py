@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from learn_tasks import generator
 
-from augnet.learn.traces import TraceNoise
+from augnet.learn.traces import TraceNoise, _running_mean
 
 
 def test_values_get_noise_of_their_own_spread():
@@ -46,3 +47,14 @@ def test_one_seed_gives_one_noise():
     noise = TraceNoise(x, 0.2)
     assert noise(x, generator(1)).equal(noise(x, generator(1)))
     assert not noise(x, generator(1)).equal(noise(x, generator(2)))
+
+
+@pytest.mark.parametrize("window", [3, 9])
+@pytest.mark.parametrize("dim", [1, 2])
+def test_running_means_are_those_of_torch(window, dim):
+    x = torch.randn(4, 9, 7, generator=generator())
+    means = _running_mean(x, window, dim)
+    pooled = F.avg_pool1d(
+        x.transpose(dim, 2), window, 1, window // 2, count_include_pad=False
+    ).transpose(dim, 2)
+    torch.testing.assert_close(means, pooled)

@@ -1,0 +1,45 @@
+"""Max pooling over two pixels is that of torch, with its gradient."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from augnet.trunks.pooling import MaxPool2
+
+SHAPES = [(3, 2, 8, 6), (2, 1, 7, 9), (4, 2, 5)]
+
+
+def images(shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("grad", [True, False])
+def test_it_pools_as_torch_does(shape, grad):
+    x = images(shape).requires_grad_(grad)
+    assert MaxPool2()(x).equal(F.max_pool2d(x, 2))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_its_gradient_is_that_of_torch(shape):
+    x = images(shape).requires_grad_()
+    gradients = [torch.autograd.grad(pool(x).square().sum(), x)[0] for pool in (MaxPool2(), torch2)]
+    assert gradients[0].equal(gradients[1])
+    assert torch.autograd.gradcheck(MaxPool2(), x)
+
+
+def torch2(x):
+    return F.max_pool2d(x, 2)
+
+
+def test_of_equal_pixels_one_gets_the_gradient():
+    x = torch.zeros(1, 1, 4, 4, requires_grad=True)
+    MaxPool2()(x).sum().backward()
+    squares = F.avg_pool2d(x.grad, 2, divisor_override=1)
+    assert squares.equal(torch.ones(1, 1, 2, 2))
+
+
+def test_it_can_be_exported():
+    program = torch.export.export(MaxPool2(), (images((2, 1, 4, 4)).requires_grad_(),))
+    x = images((2, 1, 4, 4)) + 1
+    assert program.module()(x).equal(F.max_pool2d(x, 2))
