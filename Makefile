@@ -70,4 +70,4 @@ locked:  ## .venv with exactly the files of requirements.lock; then make test, d
 	touch .venv/installed-cli .venv/installed-dev .venv/installed-docs
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output docs/_build docs/gallery
+	rm -rf .venv .environments .mypy_cache .pytest_cache .ruff_cache .hypothesis demo-output docs/_build docs/gallery

@@ -1,22 +1,31 @@
 """Augmentations to export, and how views of two libraries are compared."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 import torch
 from specimens import inputs, specimen
 
-from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule
-from augnet.export import LIBRARIES
+from augnet import TRANSFORMS, AugmentationLayer, AugmentationModule, AugNet
+from augnet.export import LIBRARIES, measured
+from augnet.learn.net import build_augment
+from augnet.learn.result import Invariance
+from augnet.model import Model
+from augnet.model.header import GainRecord, Measurement
 from augnet.transforms import (
     COLOR_IMAGES,
     SIGNALS,
+    Equalize,
     HorizontalFlip,
+    Invert,
     Posterize,
     Rotate,
+    Scale,
     Transform,
     TranslateX,
 )
+from augnet.trunks import build_trunk
 
 DRAWS = 40
 
@@ -76,6 +85,47 @@ def _weighted():
     return AugmentationModule(first, second).eval()
 
 
+SHAPE = (3, 18, 20)
+ROWS = (
+    Invariance(Rotate(90.0), "bounded", 27.0, (25.0, 29.0)),
+    Invariance(HorizontalFlip(), "reached_limit", 0.5, (0.5, 0.5), cost=-0.002),
+    Invariance(Equalize(), "reached_limit", 1.0, (1.0, 1.0)),
+    Invariance(Posterize(), "bounded", 2.3, (2.0, 3.0)),
+    Invariance(Invert(), "not_invariant", 0.0, (0.0, 0.0)),
+    Invariance(Scale(), "unclear", 1.0, (1.0, 1.0), reason="no time was left"),
+)
+"""What `learn` may measure: four transforms preserve the label, one does not, one is unclear."""
+
+
+def learned(draws=1, flips="drawn", rows=ROWS, shape=SHAPE, gain=True):
+    """Return a model with the augmentation that `learn` builds of measured ranges."""
+    torch.manual_seed(0)
+    data = SimpleNamespace(x=torch.rand(2, *shape))  # it tells whether a flip undoes itself
+    augment = build_augment(data, [row for row in rows if row.kept], draws, flips)
+    record = GainRecord(
+        draws=draws,
+        score=0.95,
+        plain_score=0.93,
+        difference=0.02,
+        interval=(-0.005, 0.045),
+        averaging=0.004,
+        scores=(0.93, 0.94, 0.95),
+        flips=flips,
+    )
+    return Model.of(
+        AugNet(augment, build_trunk("small", shape, 2)),
+        shape,
+        classes=("a", "b"),
+        invariances=rows,
+        measurement=Measurement(gain=record if gain else None),
+    )
+
+
+def measured_of(model, draws=None):
+    """Return the measured ranges of a model, and notes."""
+    return measured(model.header, model.net.augment, draws)
+
+
 _KEPT = (
     *(specimen(name) for name in ("rotate", "translate_x", "scale", "contrast", "posterize")),
     HorizontalFlip(),
@@ -84,6 +134,7 @@ _KEPT = (
 LAYERS = {
     **{f"{times} of {len(_KEPT)}": drawn(*_KEPT, times=times) for times in (1, 2, 3)},
     "weights": _weighted(),
+    **{f"learned, {use}": measured_of(learned(2, use)).augment for use in ("half", "none")},
     "sequence": module([Rotate()], [HorizontalFlip()], [specimen("gaussian_noise")]),
 }
 

@@ -1,8 +1,9 @@
 """Export an augmentation as code for other libraries, or the whole model as a program.
 
-    model file ──► layers of steps (transform, magnitude, weight) ──► a list per layer ──► a snippet
+    model file ──► measured ranges ──► layers of steps (transform, magnitude, weight) ──► a snippet
                ──► fixed params ──► a graph for any batch size ──► ONNX or pt2
 
+    measured    the measured ranges of a model as an augmentation, and how its net differs
     steps       the layers of a model: transforms, with magnitudes and weights, to draw from
     libraries   the code for each transform and for draws in each library, and the differences
     snippet     code for a library
@@ -13,7 +14,17 @@ A snippet needs its library and nothing else; a program needs ONNX Runtime or to
 """
 
 from augnet.export.libraries import LIBRARIES
+from augnet.export.measured import MeasuredAugment, measured
 from augnet.export.programs import PROGRAMS, Program, program
 from augnet.export.snippet import Snippet, export
 
-__all__ = ["LIBRARIES", "PROGRAMS", "Program", "Snippet", "export", "program"]
+__all__ = [
+    "LIBRARIES",
+    "PROGRAMS",
+    "MeasuredAugment",
+    "Program",
+    "Snippet",
+    "export",
+    "measured",
+    "program",
+]

@@ -1,6 +1,7 @@
 """Write an augmentation as code for a library, or as JSON."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +24,12 @@ class Snippet:
     missing: tuple[str, ...] = ()
 
 
-def export(augment: Any, to: str, input_spec: InputSpec | None = None) -> Snippet:
+def export(
+    augment: Any, to: str, input_spec: InputSpec | None = None, notes: Sequence[str] = ()
+) -> Snippet:
     """Write an augmentation as code for a library, or as a policy in JSON.
 
+    `measured` gives the augmentation of a learned model; its `notes` become comments of the code.
     Raise ValueError if the library does not take samples of this kind.
     """
     if to == "policy":
@@ -43,7 +47,7 @@ def export(augment: Any, to: str, input_spec: InputSpec | None = None) -> Snippe
     imports = library.imports + ("\nimport cv2" if "cv2." in whole else "")
     classes = [library.definitions, library.draw_definitions if lists else ""]
     parts = [imports, *(part for part in classes if part), whole]
-    head = _comments(to, found, bool(lists), input_spec)
+    head = _comments(to, found, lists, lines, input_spec, notes)
     between = "\n\n\n" if len(parts) > 2 else "\n\n"
     return Snippet("\n".join((*head, between.join(parts), "")), missing)
 
@@ -64,19 +68,32 @@ def _check_kind(to: str, found: list[Step], input_spec: InputSpec | None) -> Non
         )
 
 
-def _comments(to: str, found: list[Step], draws: bool, input_spec: InputSpec | None) -> list[str]:
+def _comments(
+    to: str,
+    found: list[Step],
+    lists: list[str],
+    lines: list[str],
+    input_spec: InputSpec | None,
+    notes: Sequence[str],
+) -> list[str]:
     """Return what to know before the snippet is used."""
     library = LIBRARIES[to]
     head = [
         f"# Learned by augnet {augnet.__version__}: transforms that keep the labels of your data."
     ]
+    head += [f"# {note}" for note in notes]
     for step in found:
         if step.transform.name not in library.lines:
             head.append(f"# {to} has no transform for {step.description}: it is omitted.")
         else:
             head += [f"# {step.transform.name}: {to} {text}." for text in library.differs(step)]
-    notes = (library.note if found else "", library.draw_note if draws else "")
-    head += [f"# {note}" for note in notes if note]
+    repeated = bool(lists) and len(set(lines)) < len(lines)
+    general = (
+        library.note if found else "",
+        library.draw_note if lists else "",
+        "Draws are independent, as in augnet: a transform can be drawn twice." if repeated else "",
+    )
+    head += [f"# {note}" for note in general if note]
     if input_spec is not None:
         head += _scaling(input_spec)
     return list(dict.fromkeys(head))

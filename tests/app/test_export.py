@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from export_cases import learned
 from specimens import specimen
 from typer.testing import CliRunner
 
@@ -23,8 +24,11 @@ def exported(tmp_path, kind, to, *names):
         augment = AugmentationModule(*layers)
     net = AugNet(augment, build_trunk("small", SHAPES[kind], 2)).eval()
     path = save(Model.of(net, SHAPES[kind], classes=("a", "b")), tmp_path / "m.safetensors")
-    arguments = ["export", str(path), "--to", to]
-    return CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments)
+    return run("export", path, "--to", to)
+
+
+def run(*arguments):
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(each) for each in arguments])
 
 
 def test_transforms_that_a_library_lacks_are_named(tmp_path):
@@ -51,3 +55,31 @@ def test_libraries_for_other_samples_are_refused(kind, to, names, message, tmp_p
     assert refused.exit_code == 2
     assert message in refused.output
     assert refused.stdout == ""
+
+
+def test_measured_ranges_are_exported_whatever_the_net_uses(tmp_path):
+    path = save(learned(0), tmp_path / "m.safetensors")
+    made = run("export", path, "--to", "torchvision")
+    assert made.exit_code == 0, made.output
+    for text in (made.stdout, made.stderr):
+        assert "The net of this model has no augmentation: none made it better" in text
+        assert "equalize can be applied to all samples. Its probability is 0.5 here" in text
+    assert made.stdout.count("v2.RandomChoice(transforms)") == 1
+    assert "rotate ±27.0°" in made.stdout
+    twice = run("export", path, "--to", "torchvision", "--draws", "2")
+    assert twice.stdout.count("v2.RandomChoice(transforms)") == 2
+
+
+@pytest.mark.parametrize(
+    ("to", "draws", "message"),
+    [
+        ("kornia", "5", "draws is 1 to 4, the number of transforms; got 5"),
+        ("pt2", "1", "--to pt2 writes the model as it is: leave out --draws"),
+    ],
+)
+def test_draws_that_do_not_fit_are_refused(to, draws, message, tmp_path):
+    path = save(learned(1), tmp_path / "m.safetensors")
+    refused = run("export", path, "--to", to, "--draws", draws, "--out", tmp_path / "o")
+    assert refused.exit_code == 2
+    assert message in refused.output
+    assert not (tmp_path / "o").exists()

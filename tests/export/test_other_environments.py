@@ -1,12 +1,8 @@
 """Snippets for libraries that cannot be installed with augnet run in environments of their own.
 
-AUGNET_TORCHVISION_PYTHON and AUGNET_ALBUMENTATIONS_PYTHON name the interpreters:
-
-    python -m venv tv && tv/bin/pip install torch torchvision numpy
-    AUGNET_TORCHVISION_PYTHON=tv/bin/python pytest -m slow tests/export
+These are made once, or are named by AUGNET_TORCHVISION_PYTHON and AUGNET_ALBUMENTATIONS_PYTHON.
 """
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -14,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from export_cases import LAYERS, PADDED, alike, alone, known, module, smooth
+from other_environments import interpreter
 
 from augnet import identity
 from augnet.export import export
@@ -26,7 +23,7 @@ CASES = [
 ]
 CASES += [("albumentations", name) for name in PADDED]
 STRONG = Sharpness(2.0)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 
 def augmentation(library, name):
@@ -56,9 +53,7 @@ def theirs(tmp_path_factory):
     directories = {}
 
     def views(library, name):
-        python = os.environ.get(f"AUGNET_{library.upper()}_PYTHON")
-        if not python:
-            pytest.skip(f"AUGNET_{library.upper()}_PYTHON names no environment")
+        python = interpreter(library)
         if library not in directories:
             directories[library] = directory = tmp_path_factory.mktemp(library)
             np.save(directory / "x.npy", smooth().numpy())

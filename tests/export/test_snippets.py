@@ -31,13 +31,20 @@ from augnet.export.steps import layers
 from augnet.transforms import (
     COLOR_IMAGES,
     SIGNALS,
+    Brightness,
+    Cutout,
+    GaussianNoise,
     HorizontalFlip,
     Invert,
+    Posterize,
     Rotate,
     SamplePairing,
+    Sharpness,
     ShearX,
     SignFlip,
+    Solarize,
     TimeReverse,
+    TranslateX,
 )
 
 IMAGE_LIBRARIES = ("kornia", "torchvision", "albumentations")
@@ -80,8 +87,8 @@ def test_every_line_parses_and_every_name_is_a_transform(library):
     [
         (
             "torchvision",
-            "v2.RandomAffine(degrees=(-27, 27), interpolation=v2.InterpolationMode.BILINEAR),"
-            "  # rotate ±27.0°",
+            "v2.RandomAffine(degrees=(-27, 27), interpolation=v2.InterpolationMode.BILINEAR, "
+            "fill=None),  # rotate ±27.0°",
         ),
         ("albumentations", "A.Affine(rotate=(-27, 27), p=1.0),"),
         ("kornia", "K.RandomAffine(degrees=(-27, 27), p=1.0),"),
@@ -328,6 +335,56 @@ def test_only_equal_neighbors_are_joined():
     one, other = ((Rotate(90.0), IDENTITY), (Rotate(30.0), IDENTITY))
     found = layers(module(one, one, other, one))
     assert [layer.times for layer in found] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_second_draw_is_said_to_be_independent(library):
+    image = library != "braindecode"
+    some = (Rotate(), HorizontalFlip()) if image else (TimeReverse(), SignFlip())
+    said = "a transform can be drawn twice"
+    assert said in export(drawn(*some, times=2), library).text
+    assert said not in export(drawn(*some), library).text
+    assert said not in export(module(some[:1], some[:1]), library).text
+
+
+@pytest.mark.parametrize(
+    ("library", "transform", "difference"),
+    [
+        ("torchvision", Posterize(), "drops whole bits, so their number is drawn"),
+        ("torchvision", Sharpness(), "takes one factor, so one of 9 is drawn"),
+        ("torchvision", Solarize(), "takes one threshold, so one of 9 is drawn"),
+        ("torchvision", Cutout(), "erases a square of the same area with hard edges"),
+        ("torchvision", TranslateX(), "moves by whole pixels"),
+        ("albumentations", TranslateX(), "moves by whole pixels, rounded towards 0"),
+        ("albumentations", Sharpness(), "sharpens only, in half of the cases"),
+        ("kornia", Posterize(), "drops whole bits"),
+        ("braindecode", specimen("bandstop"), "damps up to 1 Hz beside the band"),
+        ("braindecode", specimen("sensor_rotation_x"), "smooths the data a little even at 0°"),
+    ],
+)
+def test_differences_are_comments_of_the_code(library, transform, difference):
+    text = export(module([transform]), library).text
+    (line,) = (line for line in text.splitlines() if difference in line)
+    assert line.startswith(f"# {transform.name}: {library} ")
+
+
+@pytest.mark.parametrize("library", IMAGE_LIBRARIES)
+def test_strengths_that_a_library_does_not_have_are_said(library):
+    strong = [Brightness(1.8)], [TranslateX(1.6)], [Rotate(400.0)], [GaussianNoise(3.0)]
+    lines = export(module(*strong, magnitude=1.0), library).text.splitlines()
+    said = {
+        "brightness": ("has no factors below 0", IMAGE_LIBRARIES),
+        "translate_x": ("moves by one side at most", ("kornia", "torchvision")),
+        "rotate": ("turns by 360° at most", ("kornia",)),
+        "gaussian_noise": ("has noise of a std of up to 1", ("albumentations",)),
+    }
+    for name, (text, libraries) in said.items():
+        assert (f"# {name}: {library} {text}." in lines) == (library in libraries)
+    weak = export(module(*strong, magnitude=0.3), library).text
+    assert not any(text in weak for text, _ in said.values())
+    if library == "kornia":
+        pytest.importorskip("kornia")
+        executed(export(module(*strong, magnitude=1.0), library))(smooth())
 
 
 @pytest.mark.parametrize("strength", [0.3, 1.0, 2.4, 7.6, 8.0])

@@ -1,6 +1,6 @@
 """Operations of torchvision become transforms, in an environment of their own.
 
-AUGNET_TORCHVISION_PYTHON names its interpreter, as for tests/export/test_other_environments.py.
+It is made once, or AUGNET_TORCHVISION_PYTHON names its interpreter.
 """
 
 import json
@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from other_environments import interpreter
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -21,11 +22,9 @@ print(json.dumps({name: operations.run(make) for name, make in made.items()}))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3000)
 def test_operations_of_torchvision_work():
-    python = os.environ.get("AUGNET_TORCHVISION_PYTHON")
-    if not python:
-        pytest.skip("AUGNET_TORCHVISION_PYTHON names no environment")
+    python = interpreter("torchvision")
     path = os.pathsep.join((str(ROOT), str(ROOT / "benchmarks")))
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(

@@ -142,11 +142,19 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            help="The augmentation, as code: kornia, torchvision or albumentations (images), "
+            help="The measured ranges, as code: kornia, torchvision or albumentations (images), "
             "braindecode (signals); or as JSON: policy. The whole model, as a program: onnx or pt2."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="A file. Default: stdout, for text.")] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="In code and JSON: how many transforms are drawn per sample. Default: as many as "
+            "the net draws, and at least one.",
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="The seed of the copies of onnx and pt2.")
     ] = 0,
@@ -158,9 +166,9 @@ def export(
     ] = None,
     trunk: TrunkOption = None,
 ) -> None:
-    """Export the augmentation of a model for another library, or the model as a program."""
+    """Export the measured ranges of a model for another library, or the model as a program."""
     from augnet import files
-    from augnet.export import LIBRARIES, PROGRAMS, program
+    from augnet.export import LIBRARIES, PROGRAMS, measured, program
     from augnet.export import export as to_snippet
     from augnet.model import load_augment, read_header
 
@@ -171,13 +179,19 @@ def export(
         if to in PROGRAMS:
             if out is None:
                 raise ValueError(f"--to {to} writes a file: add --out model.{to}")
+            if draws is not None:
+                raise ValueError(f"--to {to} writes the model as it is: leave out --draws")
             made = program(_load(model, trunk), to, seed, copies)
             files.write(out, made.content)
             for note in made.notes:
                 say(note)
             say(f"The model is {out}")
             return
-        snippet = to_snippet(load_augment(model), to, _input_spec(read_header(model)))
+        header = read_header(model)
+        ranges = measured(header, load_augment(model), draws)
+        snippet = to_snippet(ranges.augment, to, _input_spec(header), ranges.notes)
+        for note in ranges.notes:
+            say(note)
         for transform in snippet.missing:
             say(f"{to} has no transform for {transform}: it is omitted")
         if out is None:

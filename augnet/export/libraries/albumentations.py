@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from augnet.export.libraries.base import (
     DIFFERENCES,
+    NO_NEGATIVE_FACTORS,
     Library,
     Line,
     around_one,
@@ -106,17 +107,23 @@ ALBUMENTATIONS = Library(
         "equalize": bernoulli("A.Equalize", more='mode="pil", '),
         "cutout": ranged("A.CoarseDropout", _holes),
         "gaussian_noise": ranged(
-            "A.GaussNoise", lambda s: f"std_range=({number(s)}, {number(s)}), p=1.0"
+            "A.GaussNoise", lambda s: f"std_range=({number(min(s, 1))}, {number(min(s, 1))}), p=1.0"
         ),
     },
     identity="A.NoOp(p=1.0)",
     draw=_one_of,
     in_draw=_with_weight,
     draw_note="OneOf takes p for weights, and applies what it draws. Sequential keeps a p.",
-    template='augment = A.Compose([\n{steps}\n])  # augment(image=image)["image"], (H, W, C)',
+    template="augment = A.Compose([\n{steps}\n])  "
+    '# augment(image=image)["image"], (H, W, C), uint8 or float32 in [0, 1]',
     options={"pivot": ("center",)},
+    limits={name: beyond for name, beyond in NO_NEGATIVE_FACTORS.items() if name != "sharpness"}
+    | {"gaussian_noise": (1.0, "has noise of a std of up to 1")},
     differences=DIFFERENCES
     | {
+        "translate_x": "moves by whole pixels, rounded towards 0",
+        "translate_y": "moves by whole pixels, rounded towards 0",
+        "autocontrast": "rounds to 256 levels",
         "sharpness": "sharpens only, in half of the cases; augnet smooths in the other half",
         "posterize": "drops 1 to 7 bits, so their number is drawn; augnet drops fractions too",
         "cutout": "has hard edges, augnet soft ones",

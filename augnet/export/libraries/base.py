@@ -17,6 +17,10 @@ DIFFERENCES = {
     "shear_x": "draws the angle uniformly, augnet the shear",
     "shear_y": "draws the angle uniformly, augnet the shear",
 }
+NO_NEGATIVE_FACTORS = dict.fromkeys(
+    ("brightness", "contrast", "saturation", "sharpness"), (1.0, "has no factors below 0")
+)
+WITHIN_THE_SIDE = dict.fromkeys(("translate_x", "translate_y"), (1.0, "moves by one side at most"))
 ONE_TRANSFORM_PER_SAMPLE = '''class Choice(torch.nn.Module):
     """Apply one of some transforms to each sample of a batch, drawn by weights."""
 
@@ -60,6 +64,8 @@ class Library:
     """What to know about draws."""
     differences: Mapping[str, str] = field(default_factory=dict)
     """How transforms differ from augnet's, for a comment in the snippet."""
+    limits: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    """The largest strengths of transforms that the library can express, and what to say beyond."""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The options of transforms of which the library has some values only."""
 
@@ -67,6 +73,9 @@ class Library:
         """Say how a transform of the library differs from augnet's."""
         name = step.transform.name
         found = [self.differences[name]] if name in self.differences else []
+        largest, text = self.limits.get(name, (math.inf, ""))
+        if step.strength > largest:
+            found.append(text)
         for option, known in self.options.items():
             value = getattr(step.transform, option, known[0])
             if value not in known:

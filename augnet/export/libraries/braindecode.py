@@ -80,6 +80,8 @@ BRAINDECODE = Library(
     draw_note="Choice draws for each sample. braindecode has no such draw: Compose applies all.",
     template="augment = Augment(\n{steps}\n)  # of a batch (B, C, T)",
     differences={
-        f"sensor_rotation_{axis}": "smooths the data a little even at 0°" for axis in "xyz"
-    },
+        "bandstop": "damps up to 1 Hz beside the band, too, and keeps the outermost 1 Hz plus 1.5 "
+        "bandwidths; augnet has sharp edges, and keeps 1 Hz"
+    }
+    | {f"sensor_rotation_{axis}": "smooths the data a little even at 0°" for axis in "xyz"},
 )

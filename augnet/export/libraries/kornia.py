@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from augnet.export.libraries.base import (
     DIFFERENCES,
+    NO_NEGATIVE_FACTORS,
     ONE_TRANSFORM_PER_SAMPLE,
+    WITHIN_THE_SIDE,
     Library,
     Line,
     around_one,
@@ -36,9 +38,9 @@ KORNIA = Library(
     kind="images",
     imports="import kornia.augmentation as K\nimport torch",
     lines={
-        "rotate": _affine(lambda s: f"degrees={within(s)}"),
-        "translate_x": _affine(lambda s: f"degrees=0.0, translate=({number(s)}, 0.0)"),
-        "translate_y": _affine(lambda s: f"degrees=0.0, translate=(0.0, {number(s)})"),
+        "rotate": _affine(lambda s: f"degrees={within(min(s, 360))}"),
+        "translate_x": _affine(lambda s: f"degrees=0.0, translate=({number(min(s, 1))}, 0.0)"),
+        "translate_y": _affine(lambda s: f"degrees=0.0, translate=(0.0, {number(min(s, 1))})"),
         "shear_x": _affine(lambda s: f"degrees=0.0, shear={within(slant(s))}"),
         "shear_y": _affine(
             lambda s: f"degrees=0.0, shear=(0.0, 0.0, {number(-slant(s))}, {number(slant(s))})"
@@ -77,6 +79,7 @@ KORNIA = Library(
     ),
     template="augment = torch.nn.Sequential(\n{steps}\n)  # of a batch (B, C, H, W) in [0, 1]",
     options={"pivot": ("center",)},
+    limits=NO_NEGATIVE_FACTORS | WITHIN_THE_SIDE | {"rotate": (360.0, "turns by 360° at most")},
     differences=DIFFERENCES
     | {
         "posterize": "drops whole bits, augnet fractions too",

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from augnet.export.libraries.base import (
     DIFFERENCES,
+    NO_NEGATIVE_FACTORS,
+    WITHIN_THE_SIDE,
     Library,
     Line,
     around_one,
@@ -23,13 +25,16 @@ VALUES = 9
 
 
 def _affine(arguments: Callable[[float], str]) -> Line:
-    """Write an affine map. The default interpolation of torchvision is `nearest`."""
+    """Write an affine map. The default interpolation of torchvision is `nearest`.
+
+    With its default fill, pixels at the edge of the image are blended with black twice.
+    """
 
     def line(step: Step) -> str:
         nearest = getattr(step.transform, "interpolation", "") == "nearest"
         mode = "NEAREST" if nearest else "BILINEAR"
         given = arguments(step.strength)
-        return f"v2.RandomAffine({given}, interpolation=v2.InterpolationMode.{mode})"
+        return f"v2.RandomAffine({given}, interpolation=v2.InterpolationMode.{mode}, fill=None)"
 
     return line
 
@@ -109,6 +114,7 @@ TORCHVISION = Library(
         "cutout": "erases a square of the same area with hard edges, or nothing if it does not "
         "fit; augnet a box with the proportions of the image and soft edges",
     },
+    limits=NO_NEGATIVE_FACTORS | WITHIN_THE_SIDE,
     options={
         "padding": ("zeros",),
         "interpolation": ("bilinear", "nearest"),
