@@ -129,8 +129,8 @@ def recovery_real(folder: Path) -> ResultPage:
     shows = [
         f"{total['known answers right']} known answers are right "
         f"({seeds_of(kept['cells'])}), and {total['guesses right in all seeds']} of our guesses.",
-        "Not right: " + "; ".join(f"{line['data']}, `{line['transform']}` "
-        f"({_answer(line['answers'][0]) if line['answers'] else 'no answer'})" for line in missed)
+        "Not right in all seeds: " + "; ".join(f"{line['data']}, `{line['transform']}` "
+        f"({line['right']} of {line['seeds']})" for line in missed)
         + "." if missed else "None is wrong.",
     ]  # fmt: skip
     accuracy = [
