@@ -10,6 +10,8 @@ seeds that are in the file already are not run again, unless they ran at another
 
 import argparse
 import json
+import os
+import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -271,6 +273,7 @@ def main() -> None:
     torch.set_num_threads(1)
     done = json.loads(given.out.read_text()) if given.out.exists() else {"runs": []}
     done["command"] = "python benchmarks/audit.py"
+    done["machine"] = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
     if given.passes:
         done["passes"] = passes()
         print(done["passes"])

@@ -25,7 +25,7 @@ COMMANDS = {
     "inspect": ("models:inspect", "Show the invariances of a model, and how it was learned."),
     "export": (
         "models:export",
-        "Export the augmentation of a model for another library, or the model as a program.",
+        "Export the measured ranges of a model for another library, or the model as a program.",
     ),
     "transforms": ("models:list_transforms", "List all transforms."),
 }
