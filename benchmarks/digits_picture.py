@@ -58,9 +58,11 @@ def draw(folder: Path, name: str) -> Figure:
 
 def keep(folder: Path) -> None:
     """Keep the numbers of the page, with the command, the commit and the machine."""
+    given = os.environ.get("OMP_NUM_THREADS")
+    command = f"make demo OMP_NUM_THREADS={given}" if given else "make demo"
     found = json.loads((folder / "invariances.json").read_text(encoding="utf-8"))
     machine = f"{os.cpu_count()} cores, torch {torch.__version__}"
-    kept = {"command": "make demo", "commit": code_commit(), "machine": machine, **found}
+    kept = {"command": command, "commit": code_commit(), "machine": machine, **found}
     text = json.dumps(kept, indent=1, ensure_ascii=False)
     (ROOT / "results" / "digits.json").write_text(f"{text}\n", encoding="utf-8")
 
