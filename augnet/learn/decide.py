@@ -1,6 +1,7 @@
 """Decide the status of a transform from held-out errors, and the interval of its range."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -281,10 +282,7 @@ def _half_loss(measured: Measured, config: LearnConfig) -> tuple[float, float]:
     half = max(added) / 2
     if half <= 0:  # no strength adds an error
         return 0.0, 0.0
-    index = next(index for index, value in enumerate(added) if value >= half)
-    before = added[index - 1] if index else 0.0
-    rise = (half - before) / max(added[index] - before, 1e-9)
-    return (index + min(1.0, max(0.0, rise))) / count, half
+    return first_place([0.0, *added], half) / count, half
 
 
 @dataclass(frozen=True)
@@ -307,8 +305,14 @@ def measure_rise(measured: Measured, config: LearnConfig) -> Rise:
     added = [rest, *(measured.mean(measured.added(step, repeats)) for step in steps)]
     curve = isotonic(torch.tensor([added]))[0].tolist()
     level = rest + min(config.start_level * (2 * half - rest), measured.instability)
-    index = next((i for i, value in enumerate(curve) if value >= level), count)
-    before = curve[max(0, index - 1)]
-    part = (level - before) / max(curve[index] - before, 1e-9)
-    start = middle * (max(0, index - 1) + min(1.0, max(0.0, part))) / count
-    return Rise(start if index else 0.0, middle)
+    return Rise(middle * first_place(curve, level) / count, middle)
+
+
+def first_place(values: Sequence[float], level: float) -> float:
+    """Return where values first reach a level, between two of them; the last place if never."""
+    if values[0] >= level:
+        return 0.0
+    last = len(values) - 1
+    index = next((i for i, value in enumerate(values) if value >= level), last)
+    rise = (level - values[index - 1]) / max(values[index] - values[index - 1], 1e-9)
+    return index - 1 + min(1.0, max(0.0, rise))

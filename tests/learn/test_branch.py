@@ -11,7 +11,7 @@ from torch import nn
 
 from augnet.learn import LearnConfig
 from augnet.learn.branch import Branch
-from augnet.learn.decide import NO_TIME
+from augnet.learn.decide import NO_COST, NO_TIME
 from augnet.transforms import AmplitudeScale, GaussianNoise, SignFlip
 
 CONFIG = LearnConfig(trunk="mlp", budget=150)
@@ -195,3 +195,13 @@ def test_no_time_is_no_training(reference):
     some = branch(reference)
     assert some.measure(0.0).reason == some.measure(-3.0).reason == NO_TIME
     assert some.loop.done == 0
+
+
+def test_a_border_that_adds_no_error_is_not_the_end(reference):
+    """Small factors are harmless, so a border there is wrong, and the next one is looked for."""
+    some = branch(reference)
+    some.rule.border, some.rule.ranges = 0.05, [0.05] * 12
+    assert some._decide(last=False) is None
+    assert 0.3 < some.rule.border < 1  # where 1 becomes 4
+    some.rule.border = 0.05
+    assert some._decide(last=True).reason == NO_COST

@@ -15,6 +15,7 @@ from augnet.learn.decide import (
     decide_bernoulli,
     decide_border,
     decide_range,
+    first_place,
     isotonic,
 )
 from augnet.learn.decide import measure_crossing as crossing_of
@@ -287,3 +288,10 @@ def test_noise_that_hides_the_start_of_the_rise_is_unclear(noise, spread):
     """Labels start to change at 0.05, or at once."""
     row = ranged(blurred(noise, spread), 0.05)
     assert (row.status, row.strength, row.reason) == ("unclear", 0.0, NOISE)
+
+
+@pytest.mark.parametrize(
+    ("level", "place"), [(-1.0, 0.0), (0.0, 0.0), (0.5, 0.5), (2.0, 2.0), (2.5, 2.5), (9.0, 3.0)]
+)
+def test_the_first_place_of_a_level_is_between_values(level, place):
+    assert first_place([0.0, 1.0, 2.0, 3.0], level) == pytest.approx(place)
