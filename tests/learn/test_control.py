@@ -97,6 +97,9 @@ def test_noisy_inputs_make_predictions_unstable_and_wrong_labels_do_not():
     assert noisy.tolerance == pytest.approx(CONFIG.unstable_tolerance * noisy.instability)
     assert mislabeled.tolerance == mislabeled.stable_tolerance
     assert not noisy.doubt
+    noisy.control = Control(noisy.errors, changed=1.0)  # a large tolerance is no doubt
+    assert noisy.tolerance > noisy.evaluator.chance - noisy.error
+    assert not noisy.doubt
 
 
 def test_predictions_that_change_are_counted():
