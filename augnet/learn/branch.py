@@ -22,6 +22,8 @@ from augnet.learn.decide import (
     decide_bernoulli,
     decide_border,
     decide_range,
+    is_close,
+    measure_bernoulli,
     measure_crossing,
 )
 from augnet.learn.edge import EdgeRule
@@ -64,8 +66,11 @@ class Branch:
         self.before = reference.control.errors if self.hides else reference.errors
         """The errors on held-out samples that come without the transform."""
         self.noise = TraceNoise(self.data.x[self.data.fitted], config.trace_noise)
+        self.tolerance = reference.stable_tolerance if self.bernoulli else reference.tolerance
+        """The error that may be added. In noise, the error of a range rises long before it ends,
+        but a flip costs nothing more if it preserves labels."""
         self.rule = EdgeRule(
-            reference.tolerance,
+            self.tolerance,
             1.0 if self.bernoulli else config.start,
             0.0 if self.bernoulli else config.rate,
             0.0 if self.bernoulli else config.growth,
@@ -101,7 +106,7 @@ class Branch:
                 cost = measured.mean(measured.added(1.0, 1))
                 found = Invariance(self.transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
                 return replace(found, response=((0.0, 0.0), (1.0, cost)))
-            found = decide_bernoulli(measured, self.config)
+            found = decide_bernoulli(measured, measure_bernoulli(measured), self.config)
             return found if found.kept else None
         some = self._measured(network, held_out[: self.config.measured_samples])
         fractions = [(index + 1) / STRENGTHS for index in range(STRENGTHS)]
@@ -131,7 +136,7 @@ class Branch:
             found = None if self._moves() and not last else self._decide(last)
             if found is not None:
                 return found
-            self.loop.extend(self.steps // 2)
+            self.loop.extend(self.steps if self.bernoulli else self.steps // 2)
         raise AssertionError("the last part of a branch always decides")
 
     def unclear(self, reason: str) -> Invariance:
@@ -163,7 +168,10 @@ class Branch:
         """Decide, or return None if the range should be trained further, unless it is `last`."""
         measured = self._measured(self.average.network, self.reference.held_out)
         if self.bernoulli:
-            return decide_bernoulli(measured, self.config)
+            added = measure_bernoulli(measured)
+            if not last and is_close(measured, added, self.config):
+                return None
+            return decide_bernoulli(measured, added, self.config)
         fraction, wobble = self.rule.settled()
         crossing = measure_crossing(measured, fraction, self.config)
         reached = fraction * max(1.0, crossing.factor)
@@ -199,7 +207,7 @@ class Branch:
             rows,
             rest,
             before if self.evaluator.mean(before, rows).item() <= own else rest,
-            self.reference.tolerance,
+            self.tolerance,
             self.generator,
             self.reference.instability,
         )

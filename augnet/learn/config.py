@@ -151,6 +151,9 @@ class LearnConfig:
         0.5, "The same, as a fraction of predictions that change by training alone."
     )
     confidence: float = constant(1.645, "Standard errors that a cost may have at least.")
+    close_factor: float = constant(
+        2.0, "Train on with a flip if it costs less than so many times what is allowed."
+    )
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.15, "Least range, of the strength that adds half the most error.")

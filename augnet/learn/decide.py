@@ -67,16 +67,31 @@ class Measured:
         return max(self.tolerance, confidence * self.evaluator.deviation(added, self.rows))
 
 
-def decide_bernoulli(measured: Measured, config: LearnConfig) -> Invariance:
-    """Accept a transform if it adds no more error than the tolerance.
+def measure_bernoulli(measured: Measured) -> Tensor:
+    """Return the error that is added to each sample, at rest and under the transform, (2, N).
 
     A network that learns contradictory labels may lose the samples at rest instead.
     """
+    return torch.stack((measured.rest - measured.before, measured.added(1.0, 1)))
+
+
+def is_close(measured: Measured, added: Tensor, config: LearnConfig) -> bool:
+    """Whether the errors of `measure_bernoulli` are too high, but not by much.
+
+    Training with a flip is twice the work. A label that it keeps costs a point or two before the
+    network has learned both sides.
+    """
+    worse = max(added, key=measured.mean)
+    ratio = measured.mean(worse) / measured.allowed(worse, config.confidence)
+    return 1 < ratio < config.close_factor
+
+
+def decide_bernoulli(measured: Measured, added: Tensor, config: LearnConfig) -> Invariance:
+    """Accept a transform if it adds no more error than the tolerance, at rest or transformed."""
     transform, limit = measured.transform, measured.transform.limit
-    transformed, rest = measured.added(1.0, 1), measured.rest - measured.before
-    response = ((0.0, measured.mean(rest)), (1.0, measured.mean(transformed)))
-    added = max(transformed, rest, key=measured.mean)
-    cost, allowed = measured.mean(added), measured.allowed(added, config.confidence)
+    response = tuple(zip((0.0, 1.0), map(measured.mean, added), strict=True))
+    worse = max(added, key=measured.mean)
+    cost, allowed = measured.mean(worse), measured.allowed(worse, config.confidence)
     if cost > allowed:
         return Invariance(transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost, response=response)
     error = measured.mean(measured.before)
@@ -208,15 +223,16 @@ def decide_unstable(
     well before, where the rise starts: at a small part of the most error, or at the error that
     training alone changes, if that is less; or where the tolerance ends, if that is farther. If the
     rise starts too soon, or the tolerance ends very early, noise hides whether there is a range. If
-    the error rises in proportion to the strength, there is none. The interval goes from what the
-    tolerance allows to the strength of half of the most error.
+    the error rises in proportion to the strength, there is none, unless half of it comes so late
+    that most of the search range may be allowed. The interval goes from what the tolerance allows
+    to the strength of half of the most error.
     """
     transform, cost, response = measured.transform, crossing.cost, crossing.response
     rise = measure_rise(measured, config)
     low, high = interval[0], max(interval[1], min(border, rise.middle))
     ends = float(transform.strength(low)), float(transform.strength(high))
     ratio = rise.start / max(rise.middle, 1e-9)
-    if ratio < config.min_start:
+    if ratio < config.min_start and high <= config.max_width:
         ends = (0.0, ends[1])
         return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
     wide = high - low > config.max_width

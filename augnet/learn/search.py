@@ -63,7 +63,7 @@ class Search:
             return []
         return [
             f"predictions are unstable: {reference.instability:.0%} change if training just goes "
-            f"on. {100 * reference.tolerance:.1f} points of error are allowed, and ranges are less "
+            f"on. Ranges may add {100 * reference.tolerance:.1f} points of error, and are less "
             "exact"
         ]
 

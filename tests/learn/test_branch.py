@@ -12,6 +12,7 @@ from torch import nn
 from augnet.learn import LearnConfig
 from augnet.learn.branch import Branch
 from augnet.learn.decide import NO_COST, NO_TIME
+from augnet.learn.reference import Control
 from augnet.transforms import AmplitudeScale, GaussianNoise, SignFlip
 
 CONFIG = LearnConfig(trunk="mlp", budget=150)
@@ -205,3 +206,35 @@ def test_a_border_that_adds_no_error_is_not_the_end(reference):
     assert 0.3 < some.rule.border < 1  # where 1 becomes 4
     some.rule.border = 0.05
     assert some._decide(last=True).reason == NO_COST
+
+
+def close_to_the_tolerance(reference):
+    """Return a branch of a flip that finds the same cost, a bit too high, after any training."""
+    some = branch(reference, SignFlip())
+    some._without_training, some._settled = lambda: None, lambda: False
+    whole = some._measured
+
+    def measured(network, rows):
+        found = whole(network, rows)
+        rest = torch.zeros_like(found.rest)
+        rest[: round(1.5 * len(rows) * some.tolerance)] = 1.0
+        return replace(found, rest=rest, before=torch.zeros_like(rest))
+
+    some._measured = measured
+    return some
+
+
+def test_training_goes_on_if_a_flip_costs_a_little_too_much():
+    config = replace(CONFIG, tolerance=0.1)
+    some = close_to_the_tolerance(trained(*levels(), config))
+    row = some.measure()
+    assert row.status == "not_invariant"
+    assert some.tolerance < row.cost < 2 * some.tolerance
+    assert some.loop.done == (1 + CONFIG.extensions) * some.steps
+
+
+def test_noise_allows_flips_no_more_error(reference):
+    noisy = copy.copy(reference)
+    noisy.error, noisy.control = 0.3, Control(reference.errors, changed=0.4)
+    assert branch(noisy).tolerance == pytest.approx(0.2)
+    assert branch(noisy, SignFlip()).tolerance == pytest.approx(0.05 * 0.3)

@@ -16,7 +16,9 @@ from augnet.learn.decide import (
     decide_border,
     decide_range,
     first_place,
+    is_close,
     isotonic,
+    measure_bernoulli,
 )
 from augnet.learn.decide import measure_crossing as crossing_of
 from augnet.learn.result import Invariance
@@ -37,6 +39,10 @@ def shifted(size=2000, tolerance=0.01, spread=0.1, limit=0.9):
     """Return a network that tells the sign, under a shift of all samples."""
     network = Rule(lambda x: x[:, 0] > 0)
     return measured(*places(size, spread), network, Shift(limit), tolerance)
+
+
+def whole(found, config=CONFIG):
+    return decide_bernoulli(found, measure_bernoulli(found), config)
 
 
 def ranged(found, fraction, wobble=0.0, moves=False, config=CONFIG):
@@ -69,7 +75,7 @@ def test_the_response_curve_goes_from_nothing_to_beyond_the_range():
 
 
 def test_a_flip_has_two_responses():
-    row = decide_bernoulli(flipped(0.3), CONFIG)
+    row = whole(flipped(0.3))
     assert [strength for strength, _ in row.response] == [0.0, 1.0]
     assert [value for _, value in row.response] == pytest.approx([0.0, row.cost])
     assert row.cost > 0.2
@@ -159,22 +165,30 @@ def flipped(added, size=2000, tolerance=0.01):
     [(0.0, "reached_limit", 0.5), (0.3, "not_invariant", 0.0), (1.1, "not_invariant", 0.0)],
 )
 def test_a_bernoulli_transform_is_accepted_by_the_error_that_it_adds(added, status, strength):
-    row = decide_bernoulli(flipped(added), CONFIG)
+    row = whole(flipped(added))
     assert (row.status, row.strength, row.reason) == (status, strength, "")
     assert row.cost == pytest.approx(min(1, added), abs=0.04)
     assert row.interval == (strength, strength)
 
 
 def test_the_tolerance_decides():
-    rows = [decide_bernoulli(flipped(0.05, 2000, each), CONFIG) for each in (0.01, 0.07)]
+    rows = [whole(flipped(0.05, 2000, each)) for each in (0.01, 0.07)]
     assert [row.status for row in rows] == ["not_invariant", "reached_limit"]
 
 
 def test_errors_at_rest_count_as_well():
     found = flipped(0.0)
-    row = decide_bernoulli(replace(found, rest=found.rest + 0.3), CONFIG)
+    row = whole(replace(found, rest=found.rest + 0.3))
     assert row.status == "not_invariant"
     assert row.cost == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("added", "close"), [(0.0, False), (0.02, False), (0.05, True), (0.09, False), (0.4, False)]
+)
+def test_a_flip_that_costs_a_little_too_much_is_close(added, close):
+    found = flipped(added, tolerance=0.03)
+    assert is_close(found, measure_bernoulli(found), CONFIG) == close
 
 
 def test_a_border_ends_the_interval():
@@ -207,7 +221,7 @@ def test_classes_that_move_towards_each_other_meet_halfway_to_a_border(
 
 
 def test_too_few_samples_are_unclear():
-    row = decide_bernoulli(flipped(0.15, 16), CONFIG)
+    row = whole(flipped(0.15, 16))
     assert (row.status, row.strength, row.reason) == ("unclear", 0.0, TOO_FEW)
     assert not row.kept
 
@@ -281,6 +295,18 @@ def test_a_range_costs_no_more_than_what_training_changes():
 def test_an_error_in_proportion_to_the_strength_is_no_range_in_noise():
     row = ranged(unstable(shifted(spread=0.5)), 0.05)
     assert (row.status, row.strength, row.interval[0]) == ("not_invariant", 0.0, 0.0)
+
+
+def test_an_interval_over_most_of_the_search_range_is_no_refusal():
+    """The labels of a third change at once, and those of the others at 0.55 of 0.6."""
+    y = torch.arange(3000) % 2
+    near, far = 0.3 * torch.rand(1000, generator=generator()), torch.full((2000,), 0.55)
+    place = (2 * y - 1) * torch.cat((near, far))
+    found = unstable(measured(place[:, None], y, Rule(lambda x: x[:, 0] > 0), Shift(0.6)))
+    row = ranged(found, 0.05)
+    assert (row.status, row.strength, row.reason) == ("unclear", 0.0, NOISE)
+    assert 0 < row.interval[0] < 0.1
+    assert row.interval[1] > 0.5
 
 
 @pytest.mark.parametrize(("noise", "spread"), [(0.05, 0.45), (0.2, 0.5), (0.1, 0.5)])
