@@ -16,6 +16,12 @@ from augnet.training import threads
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and so the width of all tables
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the file that takes longest, so that no process waits for it at the end."""
+    longest = Path(__file__).parent / "test_examples.py"
+    items.sort(key=lambda item: item.path != longest)
+
+
 @pytest.fixture(autouse=True)
 def same_seed() -> None:
     """Let no test depend on which tests the same process ran before."""

@@ -62,7 +62,8 @@ class Stages:
         """Measure each range, which ends at a fraction of the limit."""
         trained = False
         for fraction, ends in ranges:
-            measured = self.accounts.costs(self.sweep.measure(ends), towards)
+            if not trained:
+                measured = self.accounts.costs(self.sweep.measure(ends), towards)
             if trained or bool((measured.excess[0] > 0).any()):
                 if not trained:
                     self.sweep.train(ends, self.end, self.config.warm_stages)
