@@ -76,6 +76,8 @@ class Branch:
             0.0 if self.bernoulli else config.growth,
             config.smoothing,
         )
+        self.close_cost: float | None = None
+        """What a Bernoulli transform cost when it was a little more than is allowed."""
         self.kept = 0.0
         """The fraction of the limit that the reference ignores without any training."""
         self.steps = max(1, round(config.branch_steps * reference.planned))
@@ -169,9 +171,11 @@ class Branch:
         measured = self._measured(self.average.network, self.reference.held_out)
         if self.bernoulli:
             added = measure_bernoulli(measured)
+            found = decide_bernoulli(measured, added, self.config)
             if not last and is_close(measured, added, self.config):
+                self.close_cost = self.close_cost or found.cost
                 return None
-            return decide_bernoulli(measured, added, self.config)
+            return self._only_if_cheaper(found)
         fraction, wobble = self.rule.settled()
         crossing = measure_crossing(measured, fraction, self.config)
         reached = fraction * max(1.0, crossing.factor)
@@ -187,6 +191,16 @@ class Branch:
         return decide_range(
             measured, fraction, wobble, crossing, self._moves(), self.config, self.rule.border
         )
+
+    def _only_if_cheaper(self, found: Invariance) -> Invariance:
+        """Refuse a flip that was too costly before it was trained on, unless that helped clearly.
+
+        Costs also change by chance, and would fall below the tolerance at one time or another.
+        """
+        before, now = self.close_cost, found.cost or 0.0
+        if found.kept and before is not None and now > self.config.clear_fall * before:
+            return replace(found, status="not_invariant", strength=0.0, interval=(0.0, 0.0))
+        return found
 
     def _next_border(self, start: float | None = None) -> None:
         """Find the first border beyond a fraction of the limit, or beyond the one there is."""

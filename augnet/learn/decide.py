@@ -263,7 +263,7 @@ def decide_border(
     strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
     cost = measured.mean(measured.added(middle, measured.repeats(config)))
     if kept < config.min_range * border:
-        if cost <= 0:
+        if cost * len(measured.rows) < 0.5:  # less than half an error
             return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=NO_COST)
         return Invariance(transform, "not_invariant", 0.0, (0.0, high), cost=cost)
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)

@@ -13,6 +13,7 @@ from augnet.learn import LearnConfig
 from augnet.learn.branch import Branch
 from augnet.learn.decide import NO_COST, NO_TIME
 from augnet.learn.reference import Control
+from augnet.learn.result import Invariance
 from augnet.transforms import AmplitudeScale, GaussianNoise, SignFlip
 
 CONFIG = LearnConfig(trunk="mlp", budget=150)
@@ -231,6 +232,20 @@ def test_training_goes_on_if_a_flip_costs_a_little_too_much():
     assert row.status == "not_invariant"
     assert some.tolerance < row.cost < 2 * some.tolerance
     assert some.loop.done == (1 + CONFIG.extensions) * some.steps
+
+
+@pytest.mark.parametrize(
+    ("before", "status"),
+    [(None, "reached_limit"), (0.02, "reached_limit"), (0.012, "not_invariant")],
+)
+def test_more_training_has_to_help_clearly(reference, before, status):
+    some = branch(reference, SignFlip())
+    some.close_cost = before
+    found = Invariance(SignFlip(), "reached_limit", 0.5, (0.5, 0.5), cost=0.01)
+    row = some._only_if_cheaper(found)
+    assert (row.status, row.kept) == (status, status == "reached_limit")
+    refused = replace(found, status="not_invariant", strength=0.0)
+    assert some._only_if_cheaper(refused) == refused
 
 
 def test_noise_allows_flips_no_more_error(reference):
