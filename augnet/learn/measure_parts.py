@@ -23,7 +23,7 @@ INNER = 0.9
 """One direction does not grow beyond this fraction of the range of both."""
 START = 0.5
 """The other one grows from this fraction of that on."""
-NEAR = 2.0
+NEAR = 1.25
 """Directions are compared up to this multiple of the range: beyond, a network that was not trained
 there errs in one direction or the other by chance."""
 CONTRADICTS = "all samples together lose the label, but no class was found to lose it"
