@@ -1,4 +1,4 @@
-"""Max pooling over squares of two pixels. Torch's own is slow on a CPU: it finds one index each."""
+"""Pooling of images. Torch's own is slow on a CPU."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch.autograd.function import once_differentiable
 
 
 class MaxPool2(nn.Module):
-    """Return the largest of each 2×2 pixels, as `nn.MaxPool2d(2)` does.
+    """Return the largest of each 2×2 pixels, as `nn.MaxPool2d(2)` does, without finding indices.
 
     With 64 × 8 images of 28 × 28 it takes 0.14 instead of 2.4 ms without gradients, and half of the
     time with them (one thread). Where several pixels are the largest, one gets the gradient.
@@ -46,3 +46,37 @@ class _LargestOfFour(torch.autograd.Function):
         torch.mul(rows, upper, out=pixels[..., ::2, :])
         torch.mul(rows, ~upper, out=pixels[..., 1::2, :])
         return pixels
+
+
+class GridPool(nn.Module):
+    """Return the means in a grid of cells, as `nn.AdaptiveAvgPool2d` does, by one product.
+
+    With 64 × 32 images of 7 × 7 and 4 × 4 cells it takes 0.05 instead of 0.35 ms without gradients,
+    and 0.24 instead of 0.87 ms with them (one thread). Images of another size than the given one
+    are pooled by torch.
+    """
+
+    means: Tensor
+
+    def __init__(self, size: tuple[int, int], cells: int) -> None:
+        super().__init__()
+        self.size, self.cells = size, cells
+        rows, columns = (_cell_means(each, cells) for each in size)
+        self.register_buffer("means", torch.kron(rows, columns).T.contiguous(), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Pool images (N, C, H, W)."""
+        if tuple(x.shape[-2:]) != self.size:
+            return nn.functional.adaptive_avg_pool2d(x, self.cells)
+        return (x.flatten(-2) @ self.means).unflatten(-1, (self.cells, self.cells))
+
+
+def _cell_means(size: int, cells: int) -> Tensor:
+    """Return what each of `size` pixels adds to the mean of each cell, (cells, size).
+
+    Cells overlap if they do not divide the size.
+    """
+    place, cell = torch.arange(size), torch.arange(cells)[:, None]
+    first, last = cell * size // cells, ((cell + 1) * size + cells - 1) // cells
+    within = (first <= place) & (place < last)
+    return within / within.sum(1, keepdim=True)
