@@ -47,8 +47,6 @@ def image_net(
     side = min(shape[1:])
     stride = max(1, round(side / SIDE))
     side //= stride
-    pools = (side >= 16) + (side >= 12)
-    rows, columns = (((each - 1) // stride + 1) // 2**pools for each in shape[1:])
 
     def convolution(inputs: int, filters: int, size: int, step: int, pooled: bool) -> nn.Module:
         filtered = nn.Conv2d(inputs, filters, size, step, padding=size // 2, bias=False)
@@ -60,7 +58,7 @@ def image_net(
         convolution(shape[0], width, 2 * stride + 1, stride, side >= 16),
         convolution(width, 2 * width, 3, 1, side >= 12),
         convolution(2 * width, 4 * width, 3, 1, False),
-        GridPool((rows, columns), 4),
+        GridPool(4),
         nn.Flatten(),
         nn.Linear(64 * width, 64),
         nn.ReLU(),
