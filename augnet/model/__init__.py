@@ -165,13 +165,16 @@ def load(path: str | Path, trunk: nn.Module | None = None) -> Model:
     if bool(header.classes) == (header.values is not None):
         raise ModelError(f"{path} is damaged: it has neither classes nor values, or both")
     try:
-        net = _build(header, trunk)
+        net = _build(header, trunk, "meta")  # as a damaged shape may need any amount of memory
     except (TypeError, ValueError, KeyError, RuntimeError, ArithmeticError) as error:
         raise ModelError(
             f"{path} cannot be built: {one_line(error)}. Register transforms of your own, by "
             "importing their module, before the file is read"
         ) from None
     file.fill(net, tensors, path)
+    if any(each.is_meta for each in net.buffers()):  # some are not in the file, but computed
+        net = _build(header, trunk, "cpu")
+        file.fill(net, tensors, path)
     return Model(net.eval(), header)
 
 
@@ -191,8 +194,8 @@ def load_augment(path: str | Path) -> Any:
     return augment
 
 
-def _build(header: Header, trunk: nn.Module | None) -> AugNet:
-    with torch.device("meta"):  # as a damaged shape may need any amount of memory
+def _build(header: Header, trunk: nn.Module | None, device: str) -> AugNet:
+    with torch.device(device):
         if trunk is None:
             outputs = len(header.classes) or max(1, math.prod(header.values or ()))
             trunk = build_trunk(header.trunk, header.shape, outputs)

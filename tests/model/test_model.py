@@ -18,6 +18,7 @@ from augnet.learn.result import Invariance, InvarianceResult
 from augnet.model import Model, ModelError, load, read_header, save, to_bytes
 from augnet.model.header import SCHEMA, GainRecord, Measurement, to_spec
 from augnet.transforms import Rotate, Scale, SignFlip, TranslateX, build_transforms
+from augnet.trunks.medium import medium_trunk
 from augnet.trunks.small import small_trunk
 
 
@@ -55,6 +56,18 @@ def test_a_model_predicts_the_same_from_its_file(tmp_path):
     assert again.invariances == invariances
     assert load(tmp_path).header == model.header  # the directory will do
     assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_what_a_trunk_computes_when_it_is_built_is_there_again(tmp_path):
+    """The waves of a spectrogram are in no file."""
+    torch.manual_seed(0)
+    net = AugNet(identity, medium_trunk((2, 128), 3), copies=1)
+    model = Model.of(net, (2, 128), trunk="medium", classes=("a", "b", "c"))
+    again = load(save(model, tmp_path / "model.safetensors"))
+    assert any("basis" in name for name, _ in net.named_buffers())
+    assert not any(each.is_meta for each in again.net.buffers())
+    x = torch.randn(5, 2, 128)
+    assert again.outputs(x).equal(model.outputs(x))
 
 
 def test_the_tolerance_of_values_is_in_their_standard_deviations():
