@@ -98,9 +98,8 @@ def by_learn(train: real.RealData, known: dict[str, Any], seed: int) -> tuple[Au
     result = learner.result
     gain = result.gain
     return result.net, passes_of(counters) | {
-        "kept": [row.transform.name for row in result.invariances if row.kept],
+        "kept": {row.transform.name: row.benefit for row in result.invariances if row.kept},
         "draws": None if gain is None else gain.draws,
-        "flips": None if gain is None else gain.flips,
         "held-out scores": [] if gain is None else list(gain.scores),
         "phases": {name: round(seconds, 1) for name, seconds in learner.seconds.items()},
     }

@@ -97,11 +97,12 @@ ROWS = (
 """What `learn` may measure: four transforms preserve the label, one does not, one is unclear."""
 
 
-def learned(draws=1, flips="drawn", rows=ROWS, shape=SHAPE, gain=True):
-    """Return a model with the augmentation that `learn` builds of measured ranges."""
+def learned(draws=1, used=None, rows=ROWS, shape=SHAPE, gain=True):
+    """Return a model with the augmentation that `learn` builds of the ranges that it uses."""
     torch.manual_seed(0)
-    data = SimpleNamespace(x=torch.rand(2, *shape))  # it tells whether a flip undoes itself
-    augment = build_augment(data, [row for row in rows if row.kept], draws, flips)
+    data = SimpleNamespace(x=torch.rand(2, *shape))
+    used = [row for row in rows if row.kept] if used is None else used
+    augment = build_augment(data, used, draws)
     record = GainRecord(
         draws=draws,
         score=0.95,
@@ -110,7 +111,6 @@ def learned(draws=1, flips="drawn", rows=ROWS, shape=SHAPE, gain=True):
         interval=(-0.005, 0.045),
         averaging=0.004,
         scores=(0.93, 0.94, 0.95),
-        flips=flips,
     )
     return Model.of(
         AugNet(augment, build_trunk("small", shape, 2)),
@@ -134,7 +134,6 @@ _KEPT = (
 LAYERS = {
     **{f"{times} of {len(_KEPT)}": drawn(*_KEPT, times=times) for times in (1, 2, 3)},
     "weights": _weighted(),
-    **{f"learned, {use}": measured_of(learned(2, use)).augment for use in ("half", "none")},
     "sequence": module([Rotate()], [HorizontalFlip()], [specimen("gaussian_noise")]),
 }
 

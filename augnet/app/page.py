@@ -84,13 +84,9 @@ def _compared(header: Header) -> list[tuple[str, str, bool]]:
     found = []
     for draws, value in enumerate(gain.scores):
         name = f"{draws} transform{'' if draws == 1 else 's'} per sample"
-        taken = draws == gain.draws and (gain.flips == "drawn" or not draws)
         score = wording.score(header, value)
-        found.append((name if draws else "plain training, no transform", score, taken))
-    if gain.draws and gain.flips != "drawn":
-        how = {"half": "a flip for half of them besides", "none": "no flips and the like"}
-        name = f"{gain.draws} per sample, {how[gain.flips]}"
-        found.append((name, wording.score(header, gain.score), True))
+        name = name if draws else "plain training, no transform"
+        found.append((name, score, draws == gain.draws))
     return found
 
 
@@ -118,7 +114,8 @@ def _in_model(model: Model, row: Invariance) -> str:
     """Write how far the model goes with a transform, and in how many copies if it is drawn."""
     if not model.header.layers:
         return "–"
-    described, without, drawn = "–", 1.0, False
+    helped = row.benefit is None or row.benefit > 0 or not row.kept
+    described, without, drawn = "–" if helped else "no: it did not help", 1.0, False
     for layer in model.net.augment:  # type: ignore[attr-defined]
         for transform, magnitude, weight in zip(
             layer.transforms, layer.magnitudes.tolist(), layer.weights.tolist(), strict=True

@@ -33,8 +33,8 @@ def measured(header: Header, augment: Augment, draws: int | None = None) -> Meas
     `draws` is how many are drawn per sample. By default they are as many as in the net, but not
     more than there are transforms: the ranges of a transform that is drawn again add up.
 
-    A flip that the net uses for half of all samples stays besides, and layers that selected a
-    transform each stay as they are. A model without invariances has its own `augment`.
+    Layers that selected a transform each stay as they are. A model without invariances has its own
+    `augment`.
     """
     rows = [record.build() for record in header.invariances]
     kept = [row for row in rows if row.kept and row.magnitude >= MIN_MAGNITUDE]
@@ -48,21 +48,9 @@ def measured(header: Header, augment: Augment, draws: int | None = None) -> Meas
     if selective:
         kept = [row for row in kept if (row.weight or 0.0) >= 0.5]
         return MeasuredAugment(_module([[row] for row in kept]), tuple(_probability_notes(kept)))
-    flips = _flips_of_half(header, kept)
-    drawn = [row for row in kept if row not in flips]
-    count = _draws(header, draws, len(drawn))
-    notes = [*_notes(header, kept, drawn, draws), *_probability_notes(kept)]
-    return MeasuredAugment(_module([[row] for row in flips] + [drawn] * count), tuple(notes))
-
-
-def _flips_of_half(header: Header, kept: Sequence[Invariance]) -> list[Invariance]:
-    """Return the flips that the net uses for half of all samples: each has a layer of its own."""
-    gain = header.measurement.gain
-    if gain is None or gain.flips != "half":
-        return []
-    layers = [build_transforms(layer.transforms) for layer in header.layers]
-    alone = [layer[0] for layer in layers if len(layer) == 1]
-    return [row for row in kept if isinstance(row.transform, Bernoulli) and row.transform in alone]
+    count = _draws(header, draws, len(kept))
+    notes = [*_notes(header, kept, draws), *_probability_notes(kept)]
+    return MeasuredAugment(_module([kept] * count), tuple(notes))
 
 
 def _draws_of_net(header: Header) -> int:
@@ -82,9 +70,7 @@ def _draws(header: Header, draws: int | None, most: int) -> int:
     return draws
 
 
-def _notes(
-    header: Header, kept: Sequence[Invariance], drawn: Sequence[Invariance], draws: int | None
-) -> list[str]:
+def _notes(header: Header, kept: Sequence[Invariance], draws: int | None) -> list[str]:
     """Say what the net of the model does otherwise."""
     gain, count, found = header.measurement.gain, _draws_of_net(header), []
     if kept and not count:
@@ -94,19 +80,26 @@ def _notes(
             f"The net of this model has no augmentation{why}. Other networks may gain from these "
             f"ranges: {times} drawn per sample."
         )
-    whole = [row for row in kept if isinstance(row.transform, Bernoulli)]
-    if whole and gain is not None and gain.flips == "none":
+    left_out = _left_out(header, kept) if count else []
+    if left_out:
         found.append(
-            f"The net of this model does not use {_names(whole)}: it was better without on "
-            f"held-out samples. Here {'it is' if len(whole) == 1 else 'they are'} drawn, because "
-            "other networks may gain."
+            f"The net of this model does not use {_names(left_out)}: training with "
+            f"{'it' if len(left_out) == 1 else 'them'} did not improve predictions on held-out "
+            f"samples. Here {'it is' if len(left_out) == 1 else 'they are'} drawn, because other "
+            "networks may gain."
         )
-    if draws is None and 0 < len(drawn) < count:
+    if draws is None and 0 < len(kept) < count:
         found.append(
-            f"The net of this model draws {count} transforms per sample. Here it is {len(drawn)}, "
+            f"The net of this model draws {count} transforms per sample. Here it is {len(kept)}, "
             "as many as there are: the ranges of a transform that is drawn again add up."
         )
     return found
+
+
+def _left_out(header: Header, kept: Sequence[Invariance]) -> list[Invariance]:
+    """Return the transforms that are in no layer of the net."""
+    layers = [each for layer in header.layers for each in build_transforms(layer.transforms)]
+    return [row for row in kept if row.transform not in layers]
 
 
 def _probability_notes(kept: Sequence[Invariance]) -> list[str]:

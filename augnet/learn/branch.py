@@ -82,7 +82,7 @@ class Branch:
         """The fraction of the limit that the reference ignores without any training."""
         self.steps = max(1, round(config.branch_steps * reference.planned))
         self.every = max(1, self.steps // config.measurements)
-        self.loop = Loop(self._batches, self._step, steps=self.steps)
+        self.loop = Loop(self.batches, self._step, steps=self.steps)
 
     def measure(self, seconds: float | None = None) -> Invariance:
         """Train, and decide; `unclear` if the seconds do not suffice."""
@@ -226,7 +226,8 @@ class Branch:
             self.reference.instability,
         )
 
-    def _batches(self) -> list[Tensor]:
+    def batches(self) -> list[Tensor]:
+        """Draw the batches of an epoch."""
         return self.data.batches(self.config.batch_size, self.generator)
 
     def _fractions(self, x: Tensor) -> Tensor:
@@ -260,7 +261,8 @@ class Branch:
             view = apply_at_strength(self.transform, view, part.abs(), self.generator, part.sign())
         return view + self.noise(view, self.generator)
 
-    def _step(self, rows: Tensor) -> dict[str, Tensor]:
+    def train_on(self, rows: Tensor) -> dict[str, Tensor]:
+        """Take one step on some samples."""
         x = self.data.x[rows]
         with full_precision(x):
             view = self._view(x)
@@ -268,11 +270,15 @@ class Branch:
         loss = self.evaluator.mean(losses, rows)
         descend(self.optimizer, loss)
         self.average.update(self.trunk)
+        return {"loss": loss.detach()}
+
+    def _step(self, rows: Tensor) -> dict[str, Tensor]:
+        trained = self.train_on(rows)
         if (self.loop.done + 1) % self.every == 0:
             self._measure_cost()
             if self._settled():
                 self.loop.steps = self.loop.done + 1
-        return {"loss": loss.detach()}
+        return trained
 
     def _measure_cost(self) -> None:
         """Measure the error that the edge adds to held-out samples, and move the range."""

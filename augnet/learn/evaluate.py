@@ -49,6 +49,24 @@ class Evaluator:
             return (output.argmax(1) != y).to(self.data.x.dtype)
         return ((output - y).abs() / self.scale).reshape(len(y), -1).mean(1)
 
+    def distances(self, output: Tensor, rows: Tensor) -> Tensor:
+        """Return the squared distance of each prediction from the truth.
+
+        It is that of the probabilities from the class (Brier); for values, a part of the variance.
+        """
+        y = self.data.y[rows]
+        if self.data.classes:
+            return (output.softmax(1) - F.one_hot(y, output.shape[1])).square().sum(1)
+        return self.lacks(output, rows)
+
+    def lacks(self, output: Tensor, rows: Tensor) -> Tensor:
+        """Return what the score lacks, per sample: 1 for a wrong class, a part of the variance."""
+        y = self.data.y[rows]
+        if self.data.classes:
+            return (output.argmax(1) != y).to(output.dtype)
+        variance = y.var(0, correction=0).clamp(min=1e-12)
+        return ((output - y).square() / variance).reshape(len(y), -1).mean(1)
+
     def score(self, output: Tensor, rows: Tensor) -> float:
         """Return the accuracy, each class weighted the same; for values the variance explained."""
         if self.data.classes:

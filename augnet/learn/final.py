@@ -2,17 +2,17 @@
 
 import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet.layers import identity
 from augnet.learn.config import LearnConfig
-from augnet.learn.evaluate import CHUNK, Evaluator
-from augnet.learn.net import DrawnTraining, Flips, build_augment, least_costly_flip
+from augnet.learn.evaluate import CHUNK
+from augnet.learn.net import DrawnTraining, build_augment
 from augnet.learn.reference import Reference
 from augnet.learn.result import Gain, Invariance
 from augnet.net import AugNet
@@ -28,17 +28,8 @@ class Compared:
     """What its score lacks, per sample: an error, or a part of the variance."""
     plain: Tensor
     """The same without augmentation, for one view."""
-    distance: float
+    distances: Tensor
     """How far its probabilities, or values, are from the truth: by this nets are compared."""
-
-
-class Plan(NamedTuple):
-    """How a net is augmented."""
-
-    draws: int
-    """Transforms that are drawn per sample."""
-    flips: Flips = "drawn"
-    """How transforms that are applied as a whole are used."""
 
 
 class FinalNet:
@@ -46,9 +37,8 @@ class FinalNet:
 
     Those that are compared go on from one plain training, and take the same steps: from scratch,
     few steps would favor plain training. That training is the reference, if the net has its trunk;
-    else it comes first. Three draws are tried if two are better than one; then the
-    best number with one flip for half of all samples, and without transforms that are applied as a
-    whole. A net that draws none is plain training: it is taken if all others are worse.
+    else it comes first. A net that draws none is plain training: it is taken if all others are
+    worse. Transforms are those that help (`helpful`).
     """
 
     def __init__(
@@ -62,19 +52,20 @@ class FinalNet:
     ) -> None:
         self.data, self.evaluator = reference.data, reference.evaluator
         self.reference, self.held_out = reference, reference.held_out
-        self.kept = [row for row in rows if row.kept]
+        self.kept = helpful(rows, len(self.held_out))
         self.trunk, self.generator, self.config, self.planned = trunk, generator, config, steps
-        self.compared: dict[Plan, Compared] = {}
+        self.compared: dict[int, Compared] = {}
+        """The nets that were compared, by how many transforms they draw."""
         self.base = _fitting_state(reference.best, trunk)
         """The weights from which compared nets go on; None before they are trained."""
         self.own_base = self.base is None
-        self.choice = None if self.kept else Plan(0)
-        self.uses = self._uses_of_flips()
+        self.choice = None if self.kept else 0
+        """How many transforms the last net draws; None before that is known."""
         whole = all(isinstance(row.transform, Bernoulli) for row in self.kept)
         self.max_draws = 1 if whole else config.max_draws
         self.steps_before = 0
-        self.plan = self.choice or Plan(0)
-        """The net that is being trained."""
+        self.draws = 0
+        """How many transforms the net draws that is being trained."""
         self.training = self._begin()
 
     @property
@@ -92,32 +83,19 @@ class FinalNet:
         """What the transforms brought; None if there were none to compare."""
         if not self.compared or self.choice is None:
             return None
-        plain, best = self.compared[Plan(0)], self.compared[self.choice]
+        plain, best = self.compared[0], self.compared[self.choice]
         mean = self._mean
         difference = mean(plain.losses - best.losses)
         half = 1.645 * self.evaluator.deviation(plain.losses - best.losses, self.held_out)
         return Gain(
-            draws=self.choice.draws,
+            draws=self.choice,
             score=1 - mean(best.losses),
             plain_score=1 - mean(plain.losses),
             difference=difference,
-            interval=(difference - half, difference + half) if self.choice.draws else (0.0, 0.0),
+            interval=(difference - half, difference + half) if self.choice else (0.0, 0.0),
             averaging=mean(best.plain - best.losses),
-            scores=tuple(
-                1 - mean(e.losses) for plan, e in self.compared.items() if plan.flips == "drawn"
-            ),
-            flips=self.choice.flips,
+            scores=tuple(1 - mean(each.losses) for each in self.compared.values()),
         )
-
-    def _uses_of_flips(self) -> list[Flips]:
-        """Return how transforms that are applied as a whole can be used, beside being drawn."""
-        whole = [isinstance(row.transform, Bernoulli) for row in self.kept]
-        uses: list[Flips] = []
-        if len(whole) > 1 and least_costly_flip(self.data, self.kept):
-            uses.append("half")
-        if any(whole) and not all(whole):
-            uses.append("none")
-        return uses
 
     def fit(self, first_epoch: int, seconds: float | None = None) -> Iterator[Row]:
         """Train from the current state; yield one row per epoch, counted from `first_epoch`."""
@@ -129,7 +107,7 @@ class FinalNet:
                 epoch = row["epoch"] + 1
                 last = self.choice is not None and row["done"] >= 1
                 phase = "net" if self.choice is not None else "compared"
-                yield row | {"phase": phase, "draws": self.plan.draws, "done": self._done(last)}
+                yield row | {"phase": phase, "draws": self.draws, "done": self._done(last)}
             if self.choice is not None:
                 return
             if self.base is None:
@@ -148,7 +126,7 @@ class FinalNet:
     @property
     def _most(self) -> int:
         """How many nets are trained before the last one, at most."""
-        return self.max_draws + 1 + len(self.uses) + self.own_base
+        return self.max_draws + 1 + self.own_base
 
     @property
     def _finished(self) -> int:
@@ -168,7 +146,7 @@ class FinalNet:
     def _begin(self) -> DrawnTraining:
         """Prepare the training of the next net."""
         final = self.choice is not None
-        augment = build_augment(self.data, self.kept, *self.plan)
+        augment = build_augment(self.data, self.kept, self.draws)
         copies = 1 if augment is identity else self.config.copies
         trunk = copy.deepcopy(self.trunk)
         if not final and self.base is not None:
@@ -188,35 +166,47 @@ class FinalNet:
 
     def _compare(self) -> None:
         """Measure the net that was trained, and plan the next one."""
-        self.compared[self.plan] = self._measure(self.net)
+        self.compared[self.draws] = self._measure(self.net)
         self.steps_before += self.training.steps
         following = self._next()
         if following is None:
             best = self._best()
-            self.choice = following = best if self._is_as_good(best) else Plan(0)
-        self.plan = following
+            self.choice = following = best if self._is_as_good(best) else 0
+        self.draws = following
         self.training = self._begin()
 
-    def _next(self) -> Plan | None:
-        """Return the net to compare next, if any."""
-        best, tried = self._best(), [plan.flips for plan in self.compared]
-        count = tried.count("drawn")
-        drawn = count == len(tried)
-        if drawn and count <= self.max_draws and best.draws == max(0, count - 1):
-            return Plan(count)
-        uses = (use for use in self.uses if use not in tried)
-        return next((Plan(best.draws, use) for use in uses), None)
+    def _next(self) -> int | None:
+        """Return how many transforms the next net draws, if more of them made the last one better.
 
-    def _best(self) -> Plan:
-        """Return the best net so far; plain training only if there is no other."""
-        plans = [plan for plan in self.compared if plan.draws] or [Plan(0)]
-        return min(plans, key=lambda plan: self.compared[plan].distance)
+        One draw comes after none, and two after one.
+        """
+        count = len(self.compared)
+        better = count < 3 or self._distance(count - 1) < self._distance(count - 2)
+        return count if better and count <= self.max_draws else None
 
-    def _is_as_good(self, best: Plan) -> bool:
+    def _best(self) -> int:
+        """Return the most draws that are not clearly worse than the best, plain training excepted.
+
+        That is by a standard error of the difference. More draws need more steps, and the last net
+        is trained seven times as long as those that are compared.
+        """
+        drawn = [draws for draws in self.compared if draws]
+        best = min(drawn, key=self._distance)
+
+        def is_close(draws: int) -> bool:
+            worse = self.compared[draws].distances - self.compared[best].distances
+            return self._mean(worse) <= self.evaluator.deviation(worse, self.held_out)
+
+        return max(draws for draws in drawn if draws == best or is_close(draws))
+
+    def _is_as_good(self, draws: int) -> bool:
         """Whether a net is not worse than the plain one, by its score or by its distance."""
-        plain, other = self.compared[Plan(0)], self.compared[best]
+        plain, other = self.compared[0], self.compared[draws]
         same = self._mean(other.losses) <= self._mean(plain.losses)
-        return same or other.distance < plain.distance
+        return same or self._distance(draws) < self._distance(0)
+
+    def _distance(self, draws: int) -> float:
+        return self._mean(self.compared[draws].distances)
 
     def _mean(self, losses: Tensor) -> float:
         return self.evaluator.mean(losses, self.held_out).item()
@@ -227,22 +217,21 @@ class FinalNet:
         x = self.data.x[self.held_out]
         output = torch.cat([net(chunk, self.generator) for chunk in x.split(CHUNK)])
         plain = self.evaluator.outputs(net.trunk, x)
-        target = self.data.y[self.held_out]
         return Compared(
-            _losses(self.evaluator, output, target),
-            _losses(self.evaluator, plain, target),
-            self._mean(_distances(self.evaluator, output, target)),
+            self.evaluator.lacks(output, self.held_out),
+            self.evaluator.lacks(plain, self.held_out),
+            self.evaluator.distances(output, self.held_out),
         )
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes in training, except the generator."""
         return {
             "compared": [
-                [list(plan), each.losses, each.plain, each.distance]
-                for plan, each in self.compared.items()
+                [draws, each.losses, each.plain, each.distances]
+                for draws, each in self.compared.items()
             ],
-            "choice": None if self.choice is None else list(self.choice),
-            "plan": list(self.plan),
+            "choice": self.choice,
+            "draws": self.draws,
             "base": self.base if self.own_base else None,
             "steps": self.steps_before,
             "training": self.training.state_dict(),
@@ -250,12 +239,22 @@ class FinalNet:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where another one with the same arguments was left."""
-        self.compared = {Plan(*plan): Compared(*each) for plan, *each in state["compared"]}
-        self.choice = None if state["choice"] is None else Plan(*state["choice"])
-        self.plan, self.steps_before = Plan(*state["plan"]), state["steps"]
+        self.compared = {draws: Compared(*each) for draws, *each in state["compared"]}
+        self.choice, self.draws = state["choice"], state["draws"]
+        self.steps_before = state["steps"]
         self.base = state["base"] if self.own_base else self.base
         self.training = self._begin()
         self.training.load_state_dict(state["training"])
+
+
+def helpful(rows: Iterable[Invariance], samples: int) -> list[Invariance]:
+    """Return the kept transforms that improve predictions, by less than half an error the others.
+
+    That is what `samples` held-out samples cannot resolve. If there are none, return the best one.
+    """
+    kept = [row for row in rows if row.kept]
+    better = [row for row in kept if row.benefit is None or row.benefit * samples > -0.5]
+    return better or sorted(kept, key=lambda row: -(row.benefit or 0.0))[:1]
 
 
 def _fitting_state(network: nn.Module, trunk: nn.Module) -> dict[str, Tensor] | None:
@@ -263,19 +262,3 @@ def _fitting_state(network: nn.Module, trunk: nn.Module) -> dict[str, Tensor] | 
     state, own = network.state_dict(), trunk.state_dict()
     same = state.keys() == own.keys()
     return state if same and all(state[key].shape == own[key].shape for key in own) else None
-
-
-def _losses(evaluator: Evaluator, output: Tensor, target: Tensor) -> Tensor:
-    """Return what the score lacks, per sample: 1 for a wrong class, a part of the variance."""
-    if evaluator.data.classes:
-        return (output.argmax(1) != target).to(output.dtype)
-    variance = target.var(0, correction=0).clamp(min=1e-12)
-    return ((output - target).square() / variance).reshape(len(target), -1).mean(1)
-
-
-def _distances(evaluator: Evaluator, output: Tensor, target: Tensor) -> Tensor:
-    """Return the squared distance of the probabilities from the class (Brier), or of values."""
-    if not evaluator.data.classes:
-        return _losses(evaluator, output, target)
-    truth = nn.functional.one_hot(target, output.shape[1])
-    return (output.softmax(1) - truth).square().sum(1)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -13,11 +13,7 @@ from augnet.learn.inputs import LearnData
 from augnet.learn.result import Invariance
 from augnet.net import Augment, AugNet
 from augnet.training import Loop, Row, descend, one_cycle
-from augnet.transforms import Bernoulli, Transform
 from augnet.transforms.noise import permutation
-
-Flips: TypeAlias = Literal["drawn", "half", "none"]
-"""How transforms that are applied as a whole are used in a net."""
 
 
 class NetTraining(ABC):
@@ -121,48 +117,18 @@ class DrawnTraining(NetTraining):
         return {"loss": loss.detach()}
 
 
-def build_augment(
-    data: LearnData, kept: Sequence[Invariance], draws: int, flips: Flips = "drawn"
-) -> Augment:
+def build_augment(data: LearnData, kept: Sequence[Invariance], draws: int) -> Augment:
     """Build an augmentation that draws some of the kept transforms per sample, at their ranges.
 
-    Each of `draws` layers draws one. `flips` says how transforms that are applied as a whole are
-    used: drawn like the others; or the flip that costs least for half of all samples, whatever else
-    is drawn; or none of them.
+    Each of `draws` layers draws one.
     """
-    rows = list(kept)
-    if flips == "none":
-        rows = [row for row in kept if not isinstance(row.transform, Bernoulli)]
-    first = [least_costly_flip(data, kept)] if flips == "half" else []
-    rows = [row for row in rows if row not in first]
-    layers = [[row] for row in first if row is not None] + ([rows] * draws if rows else [])
-    if not layers or not draws:
+    if not kept or not draws:
         return identity
-    return AugmentationModule(*map(_drawn_layer, layers)).to(data.x.device, data.x.dtype)
-
-
-def least_costly_flip(data: LearnData, kept: Sequence[Invariance]) -> Invariance | None:
-    """Return the transform that undoes itself and adds the least error, if there is one.
-
-    The error is the mean of what it adds to transformed samples and to the others.
-    """
-    flips = [row for row in kept if _undoes_itself(row.transform, data.x[:2])]
-    return min(flips, key=_mean_cost, default=None)
-
-
-def _mean_cost(row: Invariance) -> float:
-    costs = [cost for _, cost in row.response] or [row.cost or 0.0]
-    return sum(costs) / len(costs)
+    layers = (_drawn_layer(kept) for _ in range(draws))
+    return AugmentationModule(*layers).to(data.x.device, data.x.dtype)
 
 
 def _drawn_layer(rows: Sequence[Invariance]) -> AugmentationLayer:
     transforms, magnitudes = zip(*((row.transform, row.magnitude) for row in rows), strict=True)
     layer = AugmentationLayer(*transforms, magnitude=magnitudes, mixing="drawn")
     return layer.requires_grad_(False)
-
-
-def _undoes_itself(transform: Transform, x: Tensor) -> bool:
-    """Whether a Bernoulli transform that is applied twice changes nothing."""
-    if not isinstance(transform, Bernoulli):
-        return False
-    return torch.allclose(transform.transform(transform.transform(x)), x, atol=1e-5)

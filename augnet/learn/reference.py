@@ -22,6 +22,9 @@ class Control:
     """Its errors."""
     changed: float = 0.0
     """The fraction of samples for which it predicts another class than the reference."""
+    distances: Tensor | None = None
+    """How far predictions are from the truth without any transform: those of the reference, or of
+    networks that were trained on with and without noise, whichever are closest."""
 
 
 class Reference:
@@ -76,6 +79,7 @@ class Reference:
         self.targets[fitted] = output
         output = evaluator.outputs(self.network, self.data.x[self.held_out])
         self.errors = evaluator.errors(output, self.held_out)
+        self.distances = evaluator.distances(output, self.held_out)
         self.error = evaluator.mean(self.errors, self.held_out).item()
         self.score = evaluator.score(output, self.held_out)
         self.predicted = output.argmax(1) if self.data.classes else output

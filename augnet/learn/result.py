@@ -34,6 +34,10 @@ class Invariance:
     """The error that the transform adds at `strength`, on held-out samples; None if unknown."""
     reason: str = ""
     """Why the status is `unclear`."""
+    benefit: float | None = None
+    """By how much training with the transform brings the predictions of held-out samples, as they
+    are, closer to the truth: the fall of the Brier score, or for values of the variance that is not
+    explained. None if it was not measured."""
     by_class: tuple[PartRange, ...] = ()
     """The range of each class, with `by_class=True`."""
     by_direction: tuple[PartRange, ...] = ()
@@ -114,7 +118,7 @@ class Gain:
     """
 
     draws: int
-    """How many transforms the net draws per sample, beside flips; 0: it has no augmentation."""
+    """How many transforms the net draws per sample; 0: it has no augmentation."""
     score: float
     """Accuracy, each class weighted the same, averaged over copies; of values the variance
     explained."""
@@ -128,9 +132,6 @@ class Gain:
     """By how much the score is above that of one view without augmentation."""
     scores: tuple[float, ...]
     """The scores with 0, 1, 2, ... draws."""
-    flips: Literal["drawn", "half", "none"] = "drawn"
-    """Whether flips are drawn like other transforms, one is used for half of all samples besides,
-    or transforms that are applied as a whole are left out."""
 
     def __str__(self) -> str:
         if not self.draws:

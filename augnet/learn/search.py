@@ -4,11 +4,12 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 import torch
 
+from augnet.learn.benefit import measure_benefit
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
 from augnet.learn.control import train_control
@@ -23,7 +24,16 @@ from augnet.transforms import Transform
 
 REFERENCE_WORK = 0.15
 """The reference is about this fraction of the work of a search, for the progress."""
-PLAIN = ("status", "strength", "interval", "seeds_agreeing", "cost", "reason", "response")
+PLAIN = (
+    "status",
+    "strength",
+    "interval",
+    "seeds_agreeing",
+    "cost",
+    "reason",
+    "response",
+    "benefit",
+)
 """What is kept of a row in the state."""
 
 
@@ -100,8 +110,7 @@ class Search:
     def _train_control(self, seconds: float | None) -> None:
         """Train a control, if anything will be compared with it, or use the one there is."""
         reference, config = self.reference, self.config
-        unstable = reference.errs and bool(reference.data.classes)
-        needed = unstable or any(map(leaves_traces, self.transforms))
+        needed = reference.errs or any(map(leaves_traces, self.transforms))
         if self.control is None and needed and not reference.doubt and not self.finished:
             limit = None if seconds is None else config.control_fraction * seconds
             self.control, self.control_steps = train_control(reference, config, limit)
@@ -152,7 +161,10 @@ def measure(
     row = branch.measure(None if end is None else end - time.time())
     if config.curves or config.by_class:
         row = with_parts(branch, row, config, end)
-    return row, branch.loop.done
+    if config.layers is not None:  # they select by the ranges
+        return row, branch.loop.done
+    benefit, steps = measure_benefit(branch, row, end)
+    return replace(row, benefit=benefit), branch.loop.done + steps
 
 
 def _measure_in_processes(

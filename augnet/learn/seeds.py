@@ -15,10 +15,10 @@ def join_seeds(results: Sequence[Sequence[Invariance]]) -> list[Invariance]:
 
     More than half of the seeds have to keep a transform, to call it not invariant, or to find it
     unclear; else it is unclear, because seeds disagree. A kept transform has reached its limit if
-    more than half of those seeds say so. Its strength and cost are the median of theirs, and its
-    interval goes from the least of their lower ends to the largest of their upper ends: it holds
-    for other samples and for other seeds. Its response curve is that of the seed whose strength is
-    nearest. Ranges of classes are joined in the same way.
+    more than half of those seeds say so. Its strength, cost and benefit are the median of theirs,
+    and its interval goes from the least of their lower ends to the largest of their upper ends: it
+    holds for other samples and for other seeds. Its response curve is that of the seed whose
+    strength is nearest. Ranges of classes are joined in the same way.
     """
     return [
         replace(_join(rows), by_class=_join_classes(rows)) if len(rows) > 1 else rows[0]
@@ -63,7 +63,8 @@ def _join(rows: Sequence[Invariance]) -> Invariance:
         return replace(majority[0], cost=cost, seeds_agreeing=agreeing)
     reached = [row for row in kept if row.status == "reached_limit"]
     ends = (min(row.interval[0] for row in kept), max(row.interval[1] for row in kept))
-    joined = replace(kept[0], interval=ends, cost=cost, seeds_agreeing=agreeing)
+    benefit = _median([row.benefit for row in kept if row.benefit is not None])
+    joined = replace(kept[0], interval=ends, cost=cost, benefit=benefit, seeds_agreeing=agreeing)
     if 2 * len(reached) > len(kept):
         joined = replace(joined, status="reached_limit", strength=reached[0].strength)
     else:

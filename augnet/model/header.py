@@ -98,6 +98,8 @@ class InvarianceRecord(StrictModel):
     """The error that the transform adds at `strength`, on held-out samples."""
     reason: str = ""
     """Why the status is `unclear`."""
+    benefit: Finite | None = None
+    """By how much training with it improves predictions of samples as they are."""
     by_class: Annotated[tuple[PartRecord, ...], Field(max_length=MAX_CLASSES)] = ()
     """The range of each class."""
     by_direction: Annotated[tuple[PartRecord, ...], Field(max_length=2)] = ()
@@ -119,6 +121,7 @@ class InvarianceRecord(StrictModel):
             seeds_agreeing=row.seeds_agreeing,
             cost=row.cost,
             reason=row.reason,
+            benefit=row.benefit,
             by_class=tuple(PartRecord(**asdict(part)) for part in row.by_class),
             by_direction=tuple(PartRecord(**asdict(part)) for part in row.by_direction),
             curve=tuple(PointRecord(**asdict(point)) for point in row.curve),
@@ -155,16 +158,15 @@ class GainRecord(StrictModel):
     interval: tuple[Finite, Finite]
     averaging: Finite
     scores: tuple[Finite, ...]
-    flips: Literal["drawn", "half", "none"] = "drawn"
 
     @model_validator(mode="before")
     @classmethod
     def _read_older(cls, given: Any) -> Any:
-        """Read records that say `pooled`: flips were drawn, or used for half of all samples."""
-        if not isinstance(given, dict) or "pooled" not in given:
+        """Read records that say how flips were used, which the layers of the net say, too."""
+        older = ("pooled", "flips")
+        if not isinstance(given, dict) or not given.keys() & set(older):
             return given
-        rest = {name: value for name, value in given.items() if name != "pooled"}
-        return rest | {"flips": "drawn" if given["pooled"] else "half"}
+        return {name: value for name, value in given.items() if name not in older}
 
 
 class Measurement(StrictModel):

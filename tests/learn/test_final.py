@@ -1,5 +1,7 @@
 """The final net draws as many transforms per sample as make it better, and says what they bring."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from learn_tasks import generator, kept, levels
@@ -7,7 +9,7 @@ from torch import nn
 
 from augnet import AugNet, identity
 from augnet.learn import Gain, LearnConfig, learn
-from augnet.learn.final import Compared, FinalNet, Plan
+from augnet.learn.final import Compared, FinalNet
 from augnet.learn.inputs import prepare_data
 from augnet.learn.reference import Reference
 from augnet.learn.result import Invariance
@@ -33,7 +35,7 @@ def final(rows=None, steps=20, values=False, config=CONFIG, hidden=0):
 def compared(distance, wrong=0):
     losses = torch.zeros(SIZE // 2)
     losses[:wrong] = 1
-    return Compared(losses, losses, distance)
+    return Compared(losses, losses, torch.full((SIZE // 2,), distance))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, wrong, c
     measured = iter(zip(distances, wrong, strict=True))
     monkeypatch.setattr(some, "_measure", lambda net: compared(*next(measured)))
     rows = list(some.fit(1))
-    assert some.choice == Plan(choice)
+    assert some.choice == choice
     assert not list(measured)  # three draws are only tried if two are better than one
     assert next(row["draws"] for row in rows if row["phase"] == "net") == choice
     assert (some.net.augment is identity) == (choice == 0)
@@ -60,33 +62,48 @@ def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, wrong, c
     assert len(some.gain.scores) == len(distances)
 
 
+@pytest.mark.parametrize(("worse", "choice"), [(0.5, 2), (1.5, 1)])
+def test_more_draws_are_taken_unless_they_are_clearly_worse(monkeypatch, worse, choice):
+    """A tenth of all distances differ by 1: their mean has a standard error of 0.03."""
+    some = final(kept("gaussian_noise", "amplitude_scale"))
+    more = (torch.arange(SIZE // 2) % 10 == 0).float()
+    more += 0.03 * worse - more.mean()
+    measured = [compared(0.3), compared(0.2), compared(0.2)]
+    measured[2] = replace(measured[2], distances=0.2 + more)
+    each = iter(measured)
+    monkeypatch.setattr(some, "_measure", lambda net: next(each))
+    list(some.fit(1))
+    assert some.choice == choice
+
+
+def helped(**benefits):
+    """Return kept transforms, each with its benefit."""
+    return [replace(row, benefit=benefits[row.transform.name]) for row in kept(*benefits)]
+
+
 @pytest.mark.parametrize(
-    ("half", "none", "choice", "layers"),
+    ("benefits", "used"),
     [
-        (0.25, 0.25, Plan(1), [3]),
-        (0.15, 0.25, Plan(1, "half"), [1, 2]),
-        (0.25, 0.15, Plan(1, "none"), [2]),
-        (0.15, 0.1, Plan(1, "none"), [2]),
+        ({"sign_flip": 0.1, "gaussian_noise": -0.1}, ["sign_flip"]),
+        ({"sign_flip": 0.1, "gaussian_noise": None}, ["sign_flip", "gaussian_noise"]),
+        ({"sign_flip": 0.1, "gaussian_noise": -0.004}, ["sign_flip", "gaussian_noise"]),
+        ({"sign_flip": -0.2, "gaussian_noise": -0.1}, ["gaussian_noise"]),
     ],
 )
-def test_flips_are_used_as_is_best(monkeypatch, half, none, choice, layers):
-    some = final()
-    measured = iter([0.3, 0.2, 0.25, half, none])
-    monkeypatch.setattr(some, "_measure", lambda net: compared(next(measured)))
-    list(some.fit(1))
-    assert not list(measured)
-    assert some.choice == choice
-    assert (some.gain.draws, some.gain.flips) == choice
-    assert len(some.gain.scores) == 3
-    assert [len(layer.transforms) for layer in some.net.augment] == layers
+def test_transforms_that_make_predictions_worse_are_not_in_the_net(benefits, used):
+    """By less than half an error, here of a hundred samples, they are not told to be worse."""
+    some = final(helped(**benefits))
+    assert len(some.held_out) == 100
+    assert [row.transform.name for row in some.kept] == used
+    some.choice = some.draws = 1
+    (layer,) = some._begin().net.augment
+    assert [each.name for each in layer.transforms] == used
 
 
-def test_transforms_that_are_all_applied_as_a_whole_are_not_left_out(monkeypatch):
-    some = final(kept("sign_flip", "time_reverse"))
-    assert (some.uses, some.max_draws) == (["half"], 1)
-    some = final(kept("sign_flip"))
-    assert (some.uses, some.max_draws) == ([], 1)
-    assert final(kept("gaussian_noise")).uses == []
+def test_flips_alone_are_drawn_once():
+    assert final(kept("sign_flip", "time_reverse")).max_draws == 1
+    assert final(helped(sign_flip=0.1, gaussian_noise=-0.1)).max_draws == 1
+    assert final(kept("sign_flip", "gaussian_noise")).max_draws == 3
 
 
 def test_compared_nets_see_fitted_samples_only_and_the_last_one_all(monkeypatch):
@@ -113,7 +130,7 @@ def test_compared_nets_go_on_from_the_reference_and_the_last_one_begins_again():
     nn.init.ones_(some.reference.best.weight)
     some.choice = None
     assert some._begin().net.trunk.weight.eq(1).all()
-    some.choice = Plan(1)
+    some.choice = 1
     assert some._begin().net.trunk.weight.equal(first)
     assert some.trunk.weight.equal(first)
 
@@ -141,15 +158,15 @@ def test_frozen_weights_stay_frozen():
 def test_the_gain_is_that_of_the_same_steps_without_augmentation():
     some = final()
     measured = [compared(0.3, wrong=20), compared(0.2, wrong=10), compared(0.25, wrong=12)]
-    some.compared = {Plan(draws): each for draws, each in enumerate(measured)}
-    some.choice = Plan(1)
+    some.compared = dict(enumerate(measured))
+    some.choice = 1
     gain = some.gain
     assert (gain.draws, len(gain.scores)) == (1, 3)
     assert gain.difference == pytest.approx(gain.score - gain.plain_score)
     assert 0.05 < gain.difference < 0.2
     assert gain.interval[0] < gain.difference < gain.interval[1]
     assert gain.interval[0] > 0
-    some.choice = Plan(0)
+    some.choice = 0
     assert (some.gain.difference, some.gain.interval) == (0, (0, 0))
 
 

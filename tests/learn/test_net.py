@@ -1,7 +1,5 @@
 """An augmentation draws kept transforms per sample, at the ranges that were found."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from learn_tasks import generator, kept, levels
@@ -9,7 +7,7 @@ from learn_tasks import generator, kept, levels
 from augnet import identity
 from augnet.learn import Learner
 from augnet.learn.inputs import prepare_data
-from augnet.learn.net import build_augment, least_costly_flip
+from augnet.learn.net import build_augment
 
 
 def images():
@@ -43,26 +41,6 @@ def test_one_transform_per_layer_and_sample():
 def test_no_draws_or_nothing_kept_is_the_identity():
     assert build_augment(images(), kept("rotate"), 0) is identity
     assert build_augment(images(), [], 2) is identity
-
-
-def test_the_flip_that_costs_least_is_used_for_half_of_all_samples():
-    rows = kept("rotate", "horizontal_flip", "vertical_flip", "gray")
-    costs = {"horizontal_flip": (0.0, 0.02), "vertical_flip": (0.01, -0.02), "gray": (-1, -1)}
-    rows = [
-        replace(row, response=tuple(enumerate(costs.get(row.transform.name, ())))) for row in rows
-    ]
-    assert least_costly_flip(images(), rows).transform.name == "vertical_flip"
-    assert least_costly_flip(images(), kept("rotate", "gray")) is None  # it is not undone
-    found = names(build_augment(images(), rows, 2, "half"))
-    assert found == [["vertical_flip"], *2 * [["rotate", "horizontal_flip", "gray"]]]
-
-
-def test_transforms_that_are_applied_as_a_whole_are_drawn_or_left_out():
-    rows = kept("rotate", "horizontal_flip", "gray")
-    every = ["rotate", "horizontal_flip", "gray"]
-    assert names(build_augment(images(), rows, 2)) == 2 * [every]
-    assert names(build_augment(images(), rows, 2, "none")) == 2 * [["rotate"]]
-    assert build_augment(images(), kept("horizontal_flip"), 1, "none") is identity
 
 
 @pytest.mark.parametrize("layers", [None, [["sign_flip"]]])
