@@ -35,13 +35,14 @@ def symbol(row: Invariance) -> str:
 def by_use(rows: Sequence[Invariance]) -> list[Invariance]:
     """Sort by use: what is kept, then what is not invariant, then what is unclear.
 
-    Of what is kept, that which costs least comes first; of the rest, that which costs most.
+    Of what is kept, that which helps most comes first, or that which costs least; of the rest, that
+    which costs most.
     """
     order = {"✓": 0, "✗": 1, "?": 2}
 
-    def key(row: Invariance) -> tuple[int, float]:
+    def key(row: Invariance) -> tuple[int, float, float]:
         cost = row.cost or 0.0
-        return order[symbol(row)], cost if row.kept else -cost
+        return order[symbol(row)], -(row.benefit or 0.0), cost if row.kept else -cost
 
     return sorted(rows, key=key)
 
@@ -152,7 +153,19 @@ def gain(header: Header) -> str:
     return (
         f"Training with {times} per sample: {score(header, found.score)} on held-out samples; "
         f"without augmentation, same steps: {plain}. The difference is {change} (90 % interval "
-        f"{low} to {high}). Averaging over copies is {averaging} of it."
+        f"{low} to {high}). Averaging over copies is {averaging} of it.{_left_out(header)}"
+    )
+
+
+def _left_out(header: Header) -> str:
+    """Write which transforms the model does not use, because training with them did not help."""
+    names = [row.transform.name for row in header.left_out if row.benefit is not None]
+    if not names:
+        return ""
+    times = "them" if len(names) > 1 else "it"
+    return (
+        f" Not in the model, because training with {times} made predictions for samples as they "
+        f"are worse: {', '.join(names)}."
     )
 
 

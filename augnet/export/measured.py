@@ -8,7 +8,7 @@ from augnet.layers import AugmentationLayer, AugmentationModule, identity
 from augnet.learn.result import Invariance
 from augnet.model import Header
 from augnet.net import Augment
-from augnet.transforms import Bernoulli, build_transforms
+from augnet.transforms import Bernoulli
 
 MAX_PROBABILITY = 0.5
 """The probability of a transform that is applied as a whole, at most: the default of the libraries.
@@ -80,7 +80,7 @@ def _notes(header: Header, kept: Sequence[Invariance], draws: int | None) -> lis
             f"The net of this model has no augmentation{why}. Other networks may gain from these "
             f"ranges: {times} drawn per sample."
         )
-    left_out = _left_out(header, kept) if count else []
+    left_out = [row for row in header.left_out if row in kept]
     if left_out:
         found.append(
             f"The net of this model does not use {_names(left_out)}: training with "
@@ -94,12 +94,6 @@ def _notes(header: Header, kept: Sequence[Invariance], draws: int | None) -> lis
             "as many as there are: the ranges of a transform that is drawn again add up."
         )
     return found
-
-
-def _left_out(header: Header, kept: Sequence[Invariance]) -> list[Invariance]:
-    """Return the transforms that are in no layer of the net."""
-    layers = [each for layer in header.layers for each in build_transforms(layer.transforms)]
-    return [row for row in kept if row.transform not in layers]
 
 
 def _probability_notes(kept: Sequence[Invariance]) -> list[str]:

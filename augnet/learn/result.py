@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import log
 from typing import Literal, TypeAlias
 
+from augnet.layers import AugmentationModule
 from augnet.learn.parts import CurvePoint, PartRange
 from augnet.net import AugNet
 from augnet.training import Row
@@ -174,7 +175,18 @@ class InvarianceResult:
             lines.append(f"held-out {name} {self.score:.3f}{chance}")
         if self.gain is not None:
             lines.append(str(self.gain))
+        if self.left_out:
+            names = ", ".join(row.transform.name for row in self.left_out)
+            lines.append(f"not in the net, because they made predictions worse: {names}")
         return "\n".join(lines)
+
+    @property
+    def left_out(self) -> list[Invariance]:
+        """The transforms that preserve the label, but that a net with others does not use."""
+        layers = list(self.net.augment) if isinstance(self.net.augment, AugmentationModule) else []
+        used = [each for layer in layers for each in layer.transforms]
+        helped = (row for row in self.invariances if row.kept and row.benefit is not None)
+        return [row for row in helped if used and row.transform not in used]
 
     def __getitem__(self, name: str) -> Invariance:
         """Return the invariance of a transform by its name."""

@@ -226,6 +226,13 @@ class Header(StrictModel):
     evaluation: dict[str, JsonValue] = {}
     """Scores on test samples."""
 
+    @property
+    def left_out(self) -> list[Invariance]:
+        """The transforms that preserve the label and are in no layer, if there are layers."""
+        used = [each for layer in self.layers for each in build_transforms(layer.transforms)]
+        rows = [record.build() for record in self.invariances] if used else []
+        return [row for row in rows if row.kept and row.transform not in used]
+
     @field_validator("classes")
     @classmethod
     def _differ(cls, classes: tuple[str, ...]) -> tuple[str, ...]:

@@ -39,6 +39,9 @@ def test_answers_are_sorted_by_use(html):
     assert [row.transform.name for row in wording.by_use(SHOWN)] == [
         "horizontal_flip", "rotate", "invert", "translate_x", "scale",
     ]  # fmt: skip
+    helping = [replace(ALL[0], benefit=0.02), replace(ALL[1], benefit=-0.01)]
+    assert wording.by_use(helping) == helping
+    assert wording.by_use(helping[::-1]) == helping
     table = html[html.index("Answers, by use") : html.index("</tbody>")]
     names = re.findall(r"<tr[^>]*><td>(\w+)", table)
     assert names == [row.transform.name for row in wording.by_use(SHOWN)]

@@ -12,7 +12,7 @@ from augnet.learn import Gain, LearnConfig, learn
 from augnet.learn.final import Compared, FinalNet
 from augnet.learn.inputs import prepare_data
 from augnet.learn.reference import Reference
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, InvarianceResult
 from augnet.transforms import build_transforms
 
 CONFIG = LearnConfig(copies=2)
@@ -242,3 +242,16 @@ def test_the_words_say_whether_anything_helped():
     )
     none = Gain(0, 0.93, 0.93, 0.0, (0.0, 0.0), 0.0, (0.93, 0.9))
     assert str(none) == "the net has no augmentation: none made it better (0.930 held-out)"
+
+
+def test_what_the_net_leaves_out_is_named():
+    some = final(helped(sign_flip=0.1, gaussian_noise=-0.1))
+    rows = (*helped(sign_flip=0.1, gaussian_noise=-0.1), *kept("amplitude_scale"))
+    some.choice = some.draws = 1
+    result = InvarianceResult(rows, some._begin().net, [])
+    assert [row.transform.name for row in result.left_out] == ["gaussian_noise"]
+    assert str(result).endswith(
+        "not in the net, because they made predictions worse: gaussian_noise"
+    )
+    plain = InvarianceResult(rows, AugNet(identity, some.trunk), [])
+    assert plain.left_out == []
