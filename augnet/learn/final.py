@@ -62,7 +62,9 @@ class FinalNet:
         self.choice = None if self.kept else 0
         """How many transforms the last net draws; None before that is known."""
         whole = all(isinstance(row.transform, Bernoulli) for row in self.kept)
-        self.max_draws = 1 if whole else config.max_draws
+        self.max_draws = 1 if whole else min(config.max_draws, len(self.kept))
+        """The ranges of a transform that is drawn again add up, so there are no more draws than
+        transforms."""
         self.steps_before = 0
         self.draws = 0
         """How many transforms the net draws that is being trained."""

@@ -50,7 +50,7 @@ def compared(distance, wrong=0):
     ],
 )
 def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, wrong, choice):
-    some = final(kept("gaussian_noise", "amplitude_scale"))
+    some = final(kept("gaussian_noise", "amplitude_scale", "sign_flip"))
     measured = iter(zip(distances, wrong, strict=True))
     monkeypatch.setattr(some, "_measure", lambda net: compared(*next(measured)))
     rows = list(some.fit(1))
@@ -103,7 +103,12 @@ def test_transforms_that_make_predictions_worse_are_not_in_the_net(benefits, use
 def test_flips_alone_are_drawn_once():
     assert final(kept("sign_flip", "time_reverse")).max_draws == 1
     assert final(helped(sign_flip=0.1, gaussian_noise=-0.1)).max_draws == 1
-    assert final(kept("sign_flip", "gaussian_noise")).max_draws == 3
+    assert final(kept("sign_flip", "gaussian_noise", "amplitude_scale")).max_draws == 3
+
+
+def test_a_transform_is_not_drawn_more_often_than_there_are_transforms():
+    assert final(kept("gaussian_noise")).max_draws == 1
+    assert final(kept("sign_flip", "gaussian_noise")).max_draws == 2
 
 
 def test_compared_nets_see_fitted_samples_only_and_the_last_one_all(monkeypatch):
