@@ -17,7 +17,7 @@ TOO_FEW = "too few held-out samples to tell"
 MOVES = "the range still moves with training"
 WIDE = "the interval spans most of the search range"
 NOISE = "noise hides where the error starts to rise"
-NO_COST = "two classes seem to meet, but the transform adds no error"
+NO_COST = "two classes seem to meet, but the transform adds next to no error"
 
 
 @dataclass(frozen=True)
@@ -256,14 +256,15 @@ def decide_border(
     At the border, samples of one class reach those of another that stay where they are. A signed
     transform moves both towards each other, so that they meet halfway. If the reference ignores
     more than that, the range is between what it ignores and the border. If it ignores next to
-    nothing, there is no range, unless half of the way adds no error: the border may be a wrong one.
+    nothing, there is no range, unless half of the way adds no more error than is allowed: the
+    border may be a wrong one.
     """
     transform = measured.transform
     middle = border / 2 if kept < border / 2 else (kept + border) / 2
     strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
     cost = measured.mean(measured.added(middle, measured.repeats(config)))
     if kept < config.min_range * border:
-        if cost * len(measured.rows) < 0.5:  # less than half an error
+        if cost <= max(measured.tolerance, 0.5 / len(measured.rows)):  # less than half an error
             return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=NO_COST)
         return Invariance(transform, "not_invariant", 0.0, (0.0, high), cost=cost)
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)

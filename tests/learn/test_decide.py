@@ -9,6 +9,7 @@ from learn_tasks import Rule, Shift, Value, generator, measured
 from augnet.learn import LearnConfig
 from augnet.learn.decide import (
     MOVES,
+    NO_COST,
     NOISE,
     TOO_FEW,
     WIDE,
@@ -218,6 +219,13 @@ def test_classes_that_move_towards_each_other_meet_halfway_to_a_border(
     assert (row.status, row.strength) == (status, pytest.approx(fraction * limit))
     low = 0.0 if status == "not_invariant" else kept
     assert row.interval == (pytest.approx(low * limit), pytest.approx(border * limit))
+
+
+def test_a_border_that_costs_no_more_than_is_allowed_may_be_a_wrong_one():
+    refused = decide_border(shifted(), 0.05, 1.0, CONFIG)
+    assert refused.status == "not_invariant"
+    for tolerance, reason in ((refused.cost + 1e-3, NO_COST), (refused.cost - 1e-3, "")):
+        assert decide_border(shifted(tolerance=tolerance), 0.05, 1.0, CONFIG).reason == reason
 
 
 def test_too_few_samples_are_unclear():
