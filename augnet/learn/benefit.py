@@ -18,11 +18,11 @@ def measure_benefit(
 ) -> tuple[float | None, int]:
     """Return the benefit of a transform that is kept, and the steps that this took.
 
-    It is the distance from the truth of predictions without the transform, less that of the branch,
-    which are squared distances of probabilities, on average over held-out samples. If the reference
-    ignores the transform, so that the branch is not trained, it is trained now within the range, as
-    long as the control. There is none if the reference hardly errs, so that nothing can be gained,
-    or if the time of day `end` comes before.
+    The benefit is by how much the branch is closer to the truth than training without a transform:
+    the mean difference of squared distances, over held-out samples as they are. A branch that was
+    not trained, because the reference ignores the transform, is trained now within the range, for
+    as long as the control. There is no benefit if the reference hardly errs, so that nothing can be
+    gained, or if the time of day `end` comes before.
     """
     reference, config = branch.reference, branch.config
     usual = reference.control.distances

@@ -264,7 +264,7 @@ def decide_border(
     strength, low, high = (float(transform.strength(each)) for each in (middle, kept, border))
     cost = measured.mean(measured.added(middle, measured.repeats(config)))
     if kept < config.min_range * border:
-        if cost <= max(measured.tolerance, 0.5 / len(measured.rows)):  # less than half an error
+        if cost <= max(measured.tolerance, 0.5 / len(measured.rows)):  # half an error
             return Invariance(transform, "unclear", 0.0, (low, high), cost=cost, reason=NO_COST)
         return Invariance(transform, "not_invariant", 0.0, (0.0, high), cost=cost)
     return Invariance(transform, "bounded", strength, (low, high), cost=cost)

@@ -250,9 +250,9 @@ class FinalNet:
 
 
 def helpful(rows: Iterable[Invariance], samples: int) -> list[Invariance]:
-    """Return the kept transforms that improve predictions, by less than half an error the others.
+    """Return the kept transforms that do not make predictions worse; the best one if all do.
 
-    That is what `samples` held-out samples cannot resolve. If there are none, return the best one.
+    A difference of less than half an error of `samples` held-out samples does not count.
     """
     kept = [row for row in rows if row.kept]
     better = [row for row in kept if row.benefit is None or row.benefit * samples > -0.5]
