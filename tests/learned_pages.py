@@ -40,9 +40,10 @@ GAIN = GainRecord(
 
 
 def model_of(rows, values=False, **measurement):
-    """Return a model with these invariances, whose augmentation has the kept ones."""
+    """Return a model with these invariances, whose augmentation has the kept ones that help."""
     torch.manual_seed(0)
-    layers = [AugmentationLayer(row.transform, magnitude=row.magnitude) for row in rows if row.kept]
+    used = [row for row in rows if row.kept and (row.benefit is None or row.benefit > 0)]
+    layers = [AugmentationLayer(row.transform, magnitude=row.magnitude) for row in used]
     trunk = small_trunk((1, 12, 12), 1 if values else 3)
     if values:
         trunk = Scaled(trunk, torch.zeros(()), torch.ones(()))

@@ -114,8 +114,8 @@ def _in_model(model: Model, row: Invariance) -> str:
     """Write how far the model goes with a transform, and in how many copies if it is drawn."""
     if not model.header.layers:
         return "–"
-    helped = row.benefit is None or row.benefit > 0 or not row.kept
-    described, without, drawn = "–" if helped else "no: it did not help", 1.0, False
+    unused = row.benefit is not None and row in model.header.left_out
+    described, without, drawn = "no: it did not help" if unused else "–", 1.0, False
     for layer in model.net.augment:  # type: ignore[attr-defined]
         for transform, magnitude, weight in zip(
             layer.transforms, layer.magnitudes.tolist(), layer.weights.tolist(), strict=True

@@ -144,6 +144,20 @@ def test_what_a_transform_does_is_said_with_its_limit(html):
     assert "Mirror images left to right." in html
 
 
+def test_transforms_that_do_not_help_are_named():
+    rows = (replace(ALL[0], benefit=0.02), replace(ALL[1], benefit=-0.01), *ALL[2:])
+    model = model_of(rows, score=0.9, chance=0.4, gain=GAIN)
+    html = page_of(model, split_of(), SECONDS)
+    table = html[html.index("Answers, by use") : html.index("</tbody>")]
+    assert table.count("no: it did not help") == 1
+    assert table.index("<td>horizontal_flip") < table.index("no: it did not help")
+    said = wording.gain(model.header)
+    assert said.endswith(
+        "training with it made predictions for samples as they are worse: horizontal_flip."
+    )
+    assert "Not in the model" not in wording.gain(model_of(ALL, gain=GAIN).header)
+
+
 def test_classes_have_signs_and_flips_no_interval(html):
     matrix = html[html.index('class="matrix"') : html.index("Compare classes by their intervals")]
     flip, *_ = re.findall(r'<td data-label="horizontal_flip">(.*?)</td>', matrix)

@@ -1,4 +1,4 @@
-"""Training with a transform has a benefit if samples as they are, are predicted better."""
+"""Training with a transform helps if it improves predictions for samples as they are."""
 
 import pytest
 import torch
@@ -60,7 +60,7 @@ def test_one_that_is_not_takes_the_steps_of_the_control():
     assert measure_benefit(Branch(reference, flip, CONFIG), kept(flip)) == (found, steps)
 
 
-def test_it_is_the_fall_of_the_brier_score(monkeypatch):
+def test_it_is_the_fall_of_the_brier_score():
     reference, flip = reference_of(*signless()), SignFlip(1.0)
     reference.control = Control(reference.errors, distances=torch.full_like(reference.errors, 2.0))
     branch = Branch(reference, flip, CONFIG)
@@ -73,9 +73,8 @@ def test_it_is_the_fall_of_the_brier_score(monkeypatch):
     assert found == pytest.approx(2.0 - brier.item(), abs=1e-6)
 
 
-def test_nothing_is_measured_if_nothing_can_be_gained(monkeypatch):
-    x, y = signless()
-    reference, flip = reference_of(x, y), SignFlip(1.0)
+def test_nothing_is_measured_if_nothing_can_be_gained():
+    reference, flip = reference_of(*signless()), SignFlip(1.0)
     none = Invariance(flip, "not_invariant", 0.0, (0.0, 0.0))
     assert measure_benefit(Branch(reference, flip, CONFIG), none) == (None, 0)
     reference.error = 0.0

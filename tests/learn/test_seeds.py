@@ -68,6 +68,12 @@ def test_most_seeds_decide_what_is_not_kept(rows, status, agreeing):
     assert bool(row.reason) == (status == "unclear")
 
 
+def test_the_benefit_is_the_median_of_the_seeds_that_measured_it():
+    some = [replace(MANY, benefit=each) for each in (0.3, 0.1, -0.2, None)]
+    assert join(*some).benefit == 0.1
+    assert join(FEW, MANY).benefit is None
+
+
 def test_rows_without_a_cost_are_joined():
     assert join(replace(FEW, cost=None), MANY).cost == 0.02
     assert join(replace(FEW, cost=None), replace(MANY, cost=None)).cost is None
