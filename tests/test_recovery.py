@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import recovery_real_data as data
 import torch
@@ -16,7 +17,8 @@ from recovery_report import (
     summarize,
     table_of_forms,
 )
-from recovery_tasks import TASKS, UNCLEAR, imbalanced_rows, with_wrong_labels
+from recovery_tasks import NOISE_RANGE, TASKS, TIMES, UNCLEAR, imbalanced_rows, with_wrong_labels
+from scipy.stats import chi2
 from torch import Generator
 
 from augnet.transforms import Rotate, Scale
@@ -34,6 +36,24 @@ def test_every_task_has_each_form():
         assert form == RANDOM or names_of(form) == [name for name in names if name not in values]
     assert len(set(names_of(RANDOM))) == 20
     assert list(NOISE) == names
+
+
+def test_the_best_classifier_of_noise_loses_one_point_at_its_range():
+    """The variance of what a fitted tone leaves is chi-squared: amplitude, frequency and phase."""
+    freedom, grid = TIMES - 3, np.linspace(0.001, 2.5, 20_001)
+    strengths = np.linspace(0, NOISE_RANGE, 200)[:, None]
+
+    def density(level, strength):
+        variance = level**2 + strength**2
+        return chi2.pdf(grid * freedom / variance, freedom) * freedom / variance
+
+    noisier = density(0.6, strengths).mean(0) > density(0.1, strengths).mean(0)
+
+    def error(strength):
+        wrong = density(0.1, strength)[noisier].sum() + density(0.6, strength)[~noisier].sum()
+        return wrong / 2 * (grid[1] - grid[0])
+
+    assert error(NOISE_RANGE) - error(0.0) == pytest.approx(0.01, abs=5e-4)
 
 
 def test_all_transforms_are_offered_and_those_of_the_task_keep_limits_and_truths():
