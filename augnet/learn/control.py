@@ -15,7 +15,7 @@ from torch import Generator, Tensor, nn
 from augnet.learn.config import LearnConfig
 from augnet.learn.reference import Control, Reference
 from augnet.learn.traces import TraceNoise
-from augnet.training import Loop, RandomState, WeightAverage, descend
+from augnet.training import Loop, RandomState, WeightAverage, adamw, descend
 
 
 def continued(reference: Reference, config: LearnConfig) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -26,9 +26,7 @@ def continued(reference: Reference, config: LearnConfig) -> tuple[nn.Module, tor
     optimizer of the reference saw.
     """
     trunk = copy.deepcopy(reference.network).requires_grad_(True).train()
-    optimizer = torch.optim.AdamW(
-        trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
-    )
+    optimizer = adamw(trunk.parameters(), config.lr, config.weight_decay)
     state = copy.deepcopy(reference.optimizer.state_dict())
     for each in state["state"].values():
         each["exp_avg"].zero_()

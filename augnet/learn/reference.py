@@ -5,13 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Generator, Tensor, nn
 
 from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import Evaluator
 from augnet.learn.inputs import LearnData
-from augnet.training import Loop, Row, WeightAverage, descend
+from augnet.training import Loop, Row, WeightAverage, adamw, descend
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,7 @@ class Reference:
         self.evaluator = Evaluator(data, config.max_class_weight)
         self.average = WeightAverage(trunk, config.reference_average)
         self.best, self.best_loss, self.best_step = copy.deepcopy(trunk), float("inf"), 0
-        self.optimizer = torch.optim.AdamW(
-            trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
-        )
+        self.optimizer = adamw(trunk.parameters(), config.lr, config.weight_decay)
         self.held_out = data.held_out[: config.max_held_out]
         self.per_epoch = max(1, len(data.fitted) // config.batch_size)
         steps = max(config.reference_steps, config.reference_epochs * self.per_epoch)

@@ -55,3 +55,13 @@ def test_the_average_is_in_eval_has_no_gradients_and_changes_nothing_else():
     assert start.training
     assert all(each.requires_grad for each in start.parameters())
     assert all(torch.equal(start.state_dict()[name], before[name]) for name in before)
+
+
+def test_an_average_may_follow_one_network_after_another():
+    start = network()
+    average, one, two = WeightAverage(start, 0.5), moved(start, 1), moved(start, 2)
+    for other in (one, two, one):
+        before = average.network[0].weight.clone()
+        average.update(other)
+        towards = (average.network[0].weight - before) * (other[0].weight - before)
+        assert (towards > 0).all()
