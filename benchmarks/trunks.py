@@ -21,7 +21,7 @@ from torch import Generator, nn
 
 from augnet import AugNet, identity
 from augnet.learn import LearnConfig, inputs
-from augnet.learn.net import DrawnTraining
+from augnet.learn.net import NetTraining
 from augnet.learn.reference import Reference
 from augnet.trunks import build_trunk
 
@@ -76,7 +76,7 @@ def by_network(
     trunk = build(tuple(train.x.shape[1:]), data.outputs)
     steps = round(CONFIG.net_steps * Reference(data, trunk, generator, CONFIG).planned)
     net = AugNet(identity, trunk, data.aggregate, copies=1)
-    for _ in DrawnTraining(data, net, generator, CONFIG, steps, torch.arange(len(data.x))).fit(1):
+    for _ in NetTraining(data, net, generator, CONFIG, steps).fit(1):
         pass
     with torch.no_grad():
         output = torch.cat([net.eval()(chunk) for chunk in test.x.split(500)])

@@ -27,7 +27,7 @@ from augnet import Augerino, AugNet, MagnitudeNorm, identity
 from augnet.layers import Policy, Step
 from augnet.layers.published import crop_flip, randaugment, trivialaugment
 from augnet.learn import LearnConfig, Learner, inputs
-from augnet.learn.net import DrawnTraining
+from augnet.learn.net import NetTraining
 from augnet.learn.reference import Reference
 from augnet.net import Augment
 from augnet.training import descend
@@ -105,14 +105,18 @@ def by_learn(train: real.RealData, known: dict[str, Any], seed: int) -> tuple[Au
     }
 
 
-class AugerinoTraining(DrawnTraining):
+class AugerinoTraining(NetTraining):
     """Train the widths of Augerino together with the trunk, with its regularizer (Benton 2020)."""
 
-    def _step(self, rows: Tensor) -> dict[str, Tensor]:
+    def _views(self, rows: Tensor) -> Tensor:
+        return self.data.x[rows]
+
+    def _step(self, batch: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
+        rows, x = batch
         augment = self.net.augment
         if not hasattr(self, "widths"):
             self.widths = torch.optim.Adam(augment.parameters(), lr=1e-2)
-        loss = self.data.loss(self.net(self.data.x[rows], self.generator), self.data.y[rows])
+        loss = self.data.loss(self.net(x, self.generator), self.data.y[rows])
         loss = loss + 0.05 * MagnitudeNorm()(augment)
         self.widths.zero_grad()
         descend(self.optimizer, loss)
@@ -131,9 +135,10 @@ def trained_with(train: real.RealData, augment: Augment, seed: int) -> tuple[Aug
     steps = max(1, int(CONFIG.net_steps * planned + 1e-9))
     learned = isinstance(augment, Augerino)
     net = AugNet(augment, trunk, prepared.aggregate, copies=CONFIG.copies if learned else 1)
-    training = AugerinoTraining if learned else DrawnTraining
-    every = torch.arange(len(prepared.x))
-    for _ in training(prepared, net, generator, CONFIG, steps, every).fit(1):
+    training = AugerinoTraining if learned else NetTraining
+    generator.manual_seed(seed)  # the same batches as in `learn`
+    torch.manual_seed(seed)
+    for _ in training(prepared, net, generator, CONFIG, steps).fit(1):
         pass
     return net.eval(), passes_of(counters)
 

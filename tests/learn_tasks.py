@@ -88,7 +88,7 @@ class Clock:
         self.now = 100.0
         for name in ("monotonic", "time"):
             monkeypatch.setattr(f"time.{name}", lambda: self.now)
-        for name in ("reference", "control", "branch", "net", "selective"):
+        for name in ("reference", "control", "branch", "net"):
             module = sys.modules[f"augnet.learn.{name}"]
             monkeypatch.setattr(module, "descend", self._slow(module.descend, step))
         monkeypatch.setattr(Evaluator, "outputs", self._slow(Evaluator.outputs, evaluation))

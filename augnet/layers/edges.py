@@ -123,6 +123,16 @@ def assign(
     return Assigned(choice, fractions.masked_fill(choice.edge, 1.0), params)
 
 
+def to_edge(transform: Transform, params: Params, at_edge: Tensor) -> Params:
+    """Move the strengths of some samples to the nearer end of the range of a transform.
+
+    Nothing changes if its params are no strength: such a transform is at its edge anyway.
+    """
+    if not draws_strength(transform):
+        return params
+    return torch.where(at_edge, torch.where(params < 0, -1.0, 1.0).to(params), params)
+
+
 def magnitudes_per_sample(
     transforms: Sequence[Transform], magnitudes: Tensor, params: Assigned
 ) -> Iterator[Tensor]:

@@ -14,6 +14,7 @@ from augnet.layers.edges import (
     distance,
     draw_choices,
     magnitudes_per_sample,
+    to_edge,
 )
 from augnet.layers.operators import pick_all, pick_rows
 from augnet.layers.resampling import Maps, Resampling, chosen_maps, resample, shared_resampling
@@ -66,6 +67,8 @@ class AugmentationLayer(nn.Module):
 
     With `mixing="drawn"` training also draws one transform per sample, at the cost of one transform
     (see `with_weight_gradient`). The loss is then that of single transforms, not of their blend.
+    A fraction of `edges` of these samples is at an end of the range of its transform, the others
+    are anywhere within it.
 
     While a `RangeTuner` is attached (`tuned`), training draws one transform per sample as it wants
     them (`draw_choices`), whatever the weights. `choice` and `moved` remember the last draw and how
@@ -88,6 +91,7 @@ class AugmentationLayer(nn.Module):
         temperature: float = 1.0,
         tolerance: float = 1e-3,
         mixing: Mixing = "weighted",
+        edges: float = 0.0,
     ) -> None:
         super().__init__()
         if not transforms:
@@ -109,7 +113,12 @@ class AugmentationLayer(nn.Module):
             )
         if mixing not in get_args(Mixing):
             raise ValueError(f"mixing is one of {', '.join(get_args(Mixing))}; got {mixing!r}")
-        self.mixing = mixing
+        if not 0 <= edges <= 1 or (edges and mixing != "drawn"):
+            raise ValueError(
+                "edges is a fraction of samples, and needs mixing='drawn'; "
+                f"got {edges} with mixing={mixing!r}"
+            )
+        self.mixing, self.edges = mixing, edges
         self.transforms = transforms
         self.temperature = temperature
         self.tolerance = tolerance
@@ -171,7 +180,12 @@ class AugmentationLayer(nn.Module):
                 active, scales, [t.sample_params(shape, like, generator) for t in transforms]
             )
         choice = uniform(self.logits, (shape[0], 1), generator)
-        return Drawn(choice, [t.sample_params(shape, like, generator) for t in self.transforms])
+        params = [t.sample_params(shape, like, generator) for t in self.transforms]
+        if self.training and self.edges:
+            at_edge = uniform(like, shape[:1], generator) < self.edges
+            pairs = zip(self.transforms, params, strict=True)
+            params = [to_edge(transform, each, at_edge) for transform, each in pairs]
+        return Drawn(choice, params)
 
     def assign(
         self, choice: Choice, shape: Sequence[int], like: Tensor, generator: Generator | None

@@ -18,7 +18,8 @@ SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 FRACTIONS = (
     "search_fraction", "reference_fraction", "identity_fraction", "start", "near_limit",
-    "reference_average", "branch_average", "smoothing",
+    "reference_average", "branch_average", "smoothing", "base_fraction", "compared_fraction",
+    "edges",
 )  # fmt: skip
 
 
@@ -187,7 +188,11 @@ class LearnConfig:
 
     # Net
     net_steps: float = constant(6.0, "Steps of the net, as a multiple of the reference's.")
-    compared_fraction: float = constant(0.15, "Steps of a net that is compared, of the net's.")
+    base_fraction: float = constant(
+        0.15, "Steps of the plain training before nets are compared, as a fraction of the net's."
+    )
+    compared_fraction: float = constant(0.1, "The same of each net that is compared.")
+    edges: float = constant(0.5, "Fraction of samples of the net at the ends of ranges.")
     max_draws: int = constant(3, "Transforms that are drawn per sample, at most.")
 
     def __post_init__(self) -> None:

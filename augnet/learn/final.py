@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from augnet.layers import identity
 from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import CHUNK
-from augnet.learn.net import DrawnTraining, build_augment
+from augnet.learn.net import NetTraining, build_augment
 from augnet.learn.reference import Reference
 from augnet.learn.result import Gain, Invariance
 from augnet.net import AugNet
@@ -39,6 +39,9 @@ class FinalNet:
     few steps would favor plain training. That training is the reference, if the net has its trunk;
     else it comes first. A net that draws none is plain training: it is taken if all others are
     worse. Transforms are those that help (`helpful`).
+
+    The last net depends on the seed, the samples and what it draws, and on nothing else that was
+    done before. So one that draws none is the same as one that is trained without `learn`.
     """
 
     def __init__(
@@ -121,44 +124,52 @@ class FinalNet:
         """Return the part of the work left that the current training is."""
         if self.choice is not None:
             return 1.0
-        left = self._most - self._finished
-        one = self.config.compared_fraction
-        return one / (left * one + 1)
+        return self._fraction / (self._all_before - self._work_before + 1)
 
     @property
-    def _most(self) -> int:
-        """How many nets are trained before the last one, at most."""
-        return self.max_draws + 1 + self.own_base
+    def _fraction(self) -> float:
+        """The steps of the net that is being trained, as a fraction of those of the last net."""
+        if self.choice is not None:
+            return 1.0
+        return self.config.base_fraction if self.base is None else self.config.compared_fraction
 
     @property
-    def _finished(self) -> int:
-        """How many of them are trained."""
-        return len(self.compared) + (self.own_base and self.base is not None)
+    def _all_before(self) -> float:
+        """The steps of all nets before the last one, at most, as a fraction of its own."""
+        base = self.config.base_fraction if self.own_base else 0.0
+        return base + self.config.compared_fraction * (self.max_draws + 1)
+
+    @property
+    def _work_before(self) -> float:
+        """The same of those that are trained."""
+        base = self.config.base_fraction if self.own_base and self.base is not None else 0.0
+        return base + self.config.compared_fraction * len(self.compared)
 
     def _done(self, last: bool) -> float:
         """Return the part of all work of `learn` that is done."""
         if last:
             return 1.0
-        one, begin = self.config.compared_fraction, self.config.search_fraction
-        total = self._most * one + 1 if self.kept else 1.0
-        before = total - 1 if self.choice is not None else one * self._finished
-        now = self.training.loop.progress * (1.0 if self.choice is not None else one)
+        begin = self.config.search_fraction
+        total = self._all_before + 1 if self.kept else 1.0
+        before = total - 1 if self.choice is not None else self._work_before
+        now = self.training.loop.progress * self._fraction
         return begin + (1 - begin) * min(0.999, (before + now) / total)
 
-    def _begin(self) -> DrawnTraining:
+    def _begin(self) -> NetTraining:
         """Prepare the training of the next net."""
         final = self.choice is not None
-        augment = build_augment(self.data, self.kept, self.draws)
+        if final:  # random numbers are those of a net that is trained without a search
+            self.generator.manual_seed(self.config.seed)
+            torch.manual_seed(self.config.seed)
+        augment = build_augment(self.data, self.kept, self.draws, self.config.edges)
         copies = 1 if augment is identity else self.config.copies
         trunk = copy.deepcopy(self.trunk)
         if not final and self.base is not None:
             trunk.load_state_dict(self.base)
         net = AugNet(augment, trunk, self.data.aggregate, copies=copies)
-        steps = (
-            self.planned if final else max(1, round(self.config.compared_fraction * self.planned))
-        )
-        rows = torch.arange(len(self.data.x)) if final else self.data.fitted
-        return DrawnTraining(self.data, net, self.generator, self.config, steps, rows)
+        steps = max(1, round(self._fraction * self.planned))
+        rows = None if final else self.data.fitted
+        return NetTraining(self.data, net, self.generator, self.config, steps, rows)
 
     def _keep_base(self) -> None:
         """Keep the weights of the plain training from which compared nets go on."""
@@ -190,7 +201,7 @@ class FinalNet:
         """Return the most draws that are not clearly worse than the best, plain training excepted.
 
         That is by a standard error of the difference. More draws need more steps, and the last net
-        is trained seven times as long as those that are compared.
+        is trained ten times as long as those that are compared.
         """
         drawn = [draws for draws in self.compared if draws]
         best = min(drawn, key=self._distance)

@@ -61,6 +61,7 @@ class Learner:
             self.trunk = prepare_trunk(self.config.search_trunk, self.data)
             self.initial = copy.deepcopy(self.trunk)
             if self.config.net_trunk is not self.config.search_trunk:
+                torch.manual_seed(seed)  # as if there were no search
                 self.initial = prepare_trunk(self.config.net_trunk, self.data)
         reference = Reference(self.data, self.trunk, self.generator, self.config)
         self.search = Search(reference, self.transforms, self.config)

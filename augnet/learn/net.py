@@ -1,7 +1,6 @@
 """Train a net with an augmentation."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,12 +11,21 @@ from augnet.learn.config import LearnConfig
 from augnet.learn.inputs import LearnData
 from augnet.learn.result import Invariance
 from augnet.net import Augment, AugNet
-from augnet.training import Loop, Row, descend, one_cycle
+from augnet.training import Loop, Row, adamw, descend, one_cycle
 from augnet.transforms.noise import permutation
 
+BATCHES_AT_ONCE = 8
+"""So many batches are transformed in one call, at most."""
+MOST_NUMBERS = 2**21
+"""They have so many numbers, at most. More at once are not faster, and take memory."""
 
-class NetTraining(ABC):
-    """Train an AugNet for a number of steps; it can be left after each row and resumed."""
+
+class NetTraining:
+    """Train an AugNet on all samples, or on some; it can be left after each row and resumed.
+
+    Several batches are transformed at once: for ten transforms and batches of 64 small images,
+    that takes a third of the time.
+    """
 
     phase = "net"
 
@@ -28,11 +36,13 @@ class NetTraining(ABC):
         generator: Generator,
         config: LearnConfig,
         steps: int,
+        rows: Tensor | None = None,
     ) -> None:
         self.data, self.net, self.generator, self.config = data, net, generator, config
-        self.optimizer = torch.optim.AdamW(
-            net.trunk.parameters(), lr=config.lr, weight_decay=config.weight_decay
-        )
+        self.rows = torch.arange(len(data.x)) if rows is None else rows
+        most = MOST_NUMBERS // (config.batch_size * data.x[0].numel())
+        self.at_once = min(BATCHES_AT_ONCE, max(1, most))
+        self.optimizer = adamw(net.trunk.parameters(), config.lr, config.weight_decay)
         self.loop = Loop(self._batches, self._step, steps=steps, schedule=self._schedule)
 
     def fit(self, first_epoch: int, seconds: float | None = None) -> Iterator[Row]:
@@ -52,10 +62,6 @@ class NetTraining(ABC):
             }
         self.net.eval()
 
-    @abstractmethod
-    def _step(self, rows: Tensor) -> dict[str, Tensor]:
-        """Take one step on some samples."""
-
     def _states(self) -> list[dict[str, Any]]:
         """Describe each transform, for the history."""
         return []
@@ -65,15 +71,30 @@ class NetTraining(ABC):
         """The steps that were taken."""
         return self.loop.done
 
-    def _batches(self) -> Iterable[Tensor]:
-        return self._shuffle(torch.arange(len(self.data.x)))
-
-    def _shuffle(self, rows: Tensor) -> Iterator[Tensor]:
-        """Yield batches of rows in random order; batch norm needs two samples."""
+    def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the rows of a batch and their views; batch norm needs two samples."""
         self.net.train()
-        rows = rows.to(self.data.x.device)
+        size = self.config.batch_size
+        rows = self.rows.to(self.data.x.device)
         order = rows[permutation(self.data.x, len(rows), self.generator)]
-        yield from (batch for batch in order.split(self.config.batch_size) if len(batch) > 1)
+        for some in order.split(self.at_once * size):
+            views = self._views(some)
+            for batch in zip(some.split(size), views.split(size), strict=True):
+                if len(batch[0]) > 1:
+                    yield batch
+
+    @torch.no_grad()
+    def _views(self, rows: Tensor) -> Tensor:
+        """Augment some samples."""
+        return self.net.augment(self.data.x[rows], self.generator)
+
+    def _step(self, batch: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
+        """Take one step on the views of a batch."""
+        rows, views = batch
+        output = self.net.aggregate(self.net.trunk(views)[None])
+        loss = self.data.loss(output, self.data.y[rows])
+        descend(self.optimizer, loss)
+        return {"loss": loss.detach()}
 
     def _schedule(self, progress: float) -> None:
         one_cycle(self.optimizer, self.config.lr, progress)
@@ -93,42 +114,21 @@ class NetTraining(ABC):
         self.loop.load_state_dict(state["loop"])
 
 
-class DrawnTraining(NetTraining):
-    """Train a net with the transforms of its layers drawn per sample, on some samples."""
-
-    def __init__(
-        self,
-        data: LearnData,
-        net: AugNet,
-        generator: Generator,
-        config: LearnConfig,
-        steps: int,
-        rows: Tensor,
-    ) -> None:
-        super().__init__(data, net, generator, config, steps)
-        self.rows = rows
-
-    def _batches(self) -> Iterable[Tensor]:
-        return self._shuffle(self.rows)
-
-    def _step(self, rows: Tensor) -> dict[str, Tensor]:
-        loss = self.data.loss(self.net(self.data.x[rows], self.generator), self.data.y[rows])
-        descend(self.optimizer, loss)
-        return {"loss": loss.detach()}
-
-
-def build_augment(data: LearnData, kept: Sequence[Invariance], draws: int) -> Augment:
+def build_augment(
+    data: LearnData, kept: Sequence[Invariance], draws: int, edges: float = 0.0
+) -> Augment:
     """Build an augmentation that draws some of the kept transforms per sample, at their ranges.
 
-    Each of `draws` layers draws one.
+    Each of `draws` layers draws one. In training, a fraction `edges` of the samples is at the end
+    of a range.
     """
     if not kept or not draws:
         return identity
-    layers = (_drawn_layer(kept) for _ in range(draws))
+    layers = (_drawn_layer(kept, edges) for _ in range(draws))
     return AugmentationModule(*layers).to(data.x.device, data.x.dtype)
 
 
-def _drawn_layer(rows: Sequence[Invariance]) -> AugmentationLayer:
+def _drawn_layer(rows: Sequence[Invariance], edges: float) -> AugmentationLayer:
     transforms, magnitudes = zip(*((row.transform, row.magnitude) for row in rows), strict=True)
-    layer = AugmentationLayer(*transforms, magnitude=magnitudes, mixing="drawn")
+    layer = AugmentationLayer(*transforms, magnitude=magnitudes, mixing="drawn", edges=edges)
     return layer.requires_grad_(False)

@@ -15,7 +15,6 @@ from augnet.learn.inputs import LearnData
 from augnet.learn.net import NetTraining
 from augnet.learn.result import Invariance
 from augnet.net import AugNet
-from augnet.training import descend
 from augnet.transforms import Transform
 
 SAMPLES = 256
@@ -43,7 +42,7 @@ class SelectiveLayers(NetTraining):
         config: LearnConfig,
         steps: int,
     ) -> None:
-        self.rows = [
+        self.measured = [
             [next(row for row in rows if row.transform == transform) for transform in some]
             for some in transforms
         ]
@@ -58,18 +57,13 @@ class SelectiveLayers(NetTraining):
     def _select(self, x: Tensor, generator: Generator) -> None:
         """Set ranges, and the weights that follow from them."""
         taken: list[Transform] = []
-        for layer, mine in zip(self.augment, self.rows, strict=True):
+        for layer, mine in zip(self.augment, self.measured, strict=True):
             usable = [row.kept and row.transform not in taken for row in mine]
             magnitudes = [row.magnitude * use for row, use in zip(mine, usable, strict=True)]
             layer.raw_magnitudes.copy_(torch.tensor(magnitudes))
             kept = torch.tensor(usable, device=x.device)
             weigh(layer, kept, displacement(layer, x, generator), select="one")
             taken.append(layer.transforms[int(layer.weights.argmax())])
-
-    def _step(self, rows: Tensor) -> dict[str, Tensor]:
-        task = self.data.loss(self.net(self.data.x[rows], self.generator), self.data.y[rows])
-        descend(self.optimizer, task)
-        return {"loss": task.detach()}
 
     def _states(self) -> list[dict[str, Any]]:
         return [asdict(state) for state in transform_states(self.augment)]
@@ -82,5 +76,5 @@ class SelectiveLayers(NetTraining):
         best = [int(layer.weights.argmax()) for layer in self.augment]
         return [
             replace(mine[index], weight=float(layer.magnitudes[index] > 0))
-            for layer, mine, index in zip(self.augment, self.rows, best, strict=True)
+            for layer, mine, index in zip(self.augment, self.measured, best, strict=True)
         ]

@@ -580,3 +580,39 @@ def test_layers_leave_the_apply_of_modules_alone():
     module, visited = AugmentationModule(geometric()), []
     nn.Sequential(module).apply(lambda part: visited.append(type(part)))
     assert AugmentationLayer in visited
+
+
+@pytest.mark.parametrize("edges", [0.25, 1.0])
+def test_some_samples_are_at_the_ends_of_ranges_in_training(edges):
+    signed, unsigned = build_transforms(["brightness", "solarize"])
+    layer = AugmentationLayer(signed, unsigned, mixing="drawn", edges=edges).train()
+    like = torch.zeros(400, 3, 4, 4)
+    first, second = layer.sample_params(
+        like.shape, like, torch.Generator().manual_seed(0)
+    ).transforms
+    at_end = first.abs() == 1
+    assert abs(at_end.float().mean() - edges) < 0.07
+    assert (second == 1).equal(at_end)
+    assert 0.4 < (first[at_end] > 0).float().mean() < 0.6
+    drawn = layer.eval().sample_params(like.shape, like, torch.Generator().manual_seed(0))
+    assert (drawn.transforms[0].abs() < 1).all()
+
+
+def test_transforms_without_a_strength_have_no_ends():
+    names = ["horizontal_flip", "gaussian_noise"]
+    like = torch.zeros(20, 3, 4, 4)
+    drawn = [
+        AugmentationLayer(*build_transforms(names), mixing="drawn", edges=edges)
+        .train()
+        .sample_params(like.shape, like, torch.Generator().manual_seed(0))
+        .transforms
+        for edges in (0.0, 1.0)
+    ]
+    for one, other in zip(*drawn, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(("edges", "mixing"), [(1.5, "drawn"), (-0.1, "drawn"), (0.5, "weighted")])
+def test_edges_are_a_fraction_of_drawn_samples(edges, mixing):
+    with pytest.raises(ValueError, match=f"edges is a fraction of samples.*got {edges}"):
+        AugmentationLayer(*build_transforms(["rotate"]), edges=edges, mixing=mixing)

@@ -4,10 +4,10 @@ import pytest
 import torch
 from learn_tasks import generator, kept, levels
 
-from augnet import identity
-from augnet.learn import Learner
+from augnet import AugNet, identity
+from augnet.learn import LearnConfig, Learner
 from augnet.learn.inputs import prepare_data
-from augnet.learn.net import build_augment
+from augnet.learn.net import BATCHES_AT_ONCE, NetTraining, build_augment
 
 
 def images():
@@ -52,3 +52,23 @@ def test_the_net_is_trained_for_as_long_as_was_planned(layers):
     rate = training.optimizer.param_groups[0]["lr"]
     assert rate < 0.1 * learner.config.lr  # and not on its way up again
     assert rows[-1]["done"] == 1
+
+
+@pytest.mark.parametrize(("side", "at_once"), [(2, BATCHES_AT_ONCE), (128, 2), (256, 1)])
+def test_several_batches_are_transformed_at_once_if_they_are_small(side, at_once):
+    x = torch.zeros(40, 1, side, side)
+    data = prepare_data(x, torch.arange(40) % 2, generator())
+    net = AugNet(identity, torch.nn.Flatten())
+    net.trunk.extra = torch.nn.Linear(1, 1)  # an optimizer needs a weight
+    training = NetTraining(data, net, generator(), LearnConfig(), 1)
+    assert training.at_once == at_once
+
+
+def test_batches_hold_each_sample_once_and_its_own_view():
+    data, config = images(), LearnConfig(batch_size=13)
+    net = AugNet(lambda x, generator: x + 1, torch.nn.Linear(1, 1))
+    batches = list(NetTraining(data, net, generator(), config, 1)._batches())
+    assert [len(rows) for rows, _ in batches] == [13, 13, 13]  # the last sample is left out
+    every = torch.cat([rows for rows, _ in batches])
+    assert len(every.unique()) == 39
+    assert torch.cat([views for _, views in batches]).equal(data.x[every] + 1)
