@@ -22,6 +22,7 @@ from augnet.learn.decide import (
     decide_bernoulli,
     decide_border,
     decide_range,
+    doubt_by_distances,
     is_close,
     measure_bernoulli,
     measure_crossing,
@@ -109,6 +110,7 @@ class Branch:
                 found = Invariance(self.transform, "not_invariant", 0.0, (0.0, 0.0), cost=cost)
                 return replace(found, response=((0.0, 0.0), (1.0, cost)))
             found = decide_bernoulli(measured, measure_bernoulli(measured), self.config)
+            found = doubt_by_distances(measured, found, self.reference.distances, self.config)
             return found if found.kept else None
         some = self._measured(network, held_out[: self.config.measured_samples])
         fractions = [(index + 1) / STRENGTHS for index in range(STRENGTHS)]
@@ -175,7 +177,9 @@ class Branch:
             if not last and is_close(measured, added, self.config):
                 self.close_cost = self.close_cost or found.cost
                 return None
-            return self._only_if_cheaper(found)
+            usual = self.reference.control.distances
+            usual = self.reference.distances if usual is None else usual
+            return doubt_by_distances(measured, self._only_if_cheaper(found), usual, self.config)
         fraction, wobble = self.rule.settled()
         crossing = measure_crossing(measured, fraction, self.config)
         reached = fraction * max(1.0, crossing.factor)

@@ -156,6 +156,9 @@ class LearnConfig:
         2.0, "Train on with a flip if it costs less than so many times what is allowed."
     )
     clear_fall: float = constant(0.7, "Accept it then if it costs at most this part of before.")
+    clear_distance: float = constant(
+        0.33, "Refuse one that errors cannot tell if probabilities are worse by this part."
+    )
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
     min_range: float = constant(0.15, "Least range, of the strength that adds half the most error.")

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Generator, Tensor, nn
 
 from augnet.learn.config import LearnConfig
 from augnet.learn.evaluate import Evaluator
-from augnet.learn.result import Invariance
+from augnet.learn.result import Invariance, Status
+from augnet.learn.strengths import apply_at_strength
 from augnet.transforms import Transform
 
 NO_TIME = "no time was left"
@@ -102,6 +103,31 @@ def decide_bernoulli(measured: Measured, added: Tensor, config: LearnConfig) -> 
     return Invariance(
         transform, "reached_limit", limit, (limit, limit), cost=cost, response=response
     )
+
+
+def doubt_by_distances(
+    measured: Measured, found: Invariance, usual: Tensor, config: LearnConfig
+) -> Invariance:
+    """Do not accept a flip at more than the tolerance if probabilities became clearly worse.
+
+    It was accepted because the samples are too few to tell by their errors. Probabilities tell
+    more: their squared distances from the truth are compared with the `usual` ones, (N,), of a
+    network without the transform.
+    """
+    evaluator, rows = measured.evaluator, measured.rows
+    if not (found.kept and evaluator.data.classes and (found.cost or 0.0) > measured.tolerance):
+        return found
+    x = evaluator.data.x[rows]
+    views = (x, apply_at_strength(found.transform, x, x.new_ones(len(x)), measured.generator))
+    outputs = (evaluator.outputs(measured.network, view) for view in views)
+    added = max((evaluator.distances(each, rows) - usual for each in outputs), key=measured.mean)
+    farther = measured.mean(added)
+    if farther <= config.confidence * evaluator.deviation(added, rows):
+        return found
+    clear = farther > config.clear_distance * measured.mean(usual)
+    status: Status = "not_invariant" if clear else "unclear"
+    reason = "" if clear else TOO_FEW
+    return replace(found, status=status, strength=0.0, interval=(0.0, 0.0), reason=reason)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from augnet.learn.decide import (
     decide_bernoulli,
     decide_border,
     decide_range,
+    doubt_by_distances,
     first_place,
     is_close,
     isotonic,
@@ -190,6 +191,42 @@ def test_errors_at_rest_count_as_well():
 def test_a_flip_that_costs_a_little_too_much_is_close(added, close):
     found = flipped(added, tolerance=0.03)
     assert is_close(found, measure_bernoulli(found), CONFIG) == close
+
+
+class Unsure(torch.nn.Module):
+    """Predict as another network does, with little confidence where the first value is negative."""
+
+    def __init__(self, network, factor):
+        super().__init__()
+        self.network, self.factor = network, factor
+
+    def forward(self, x):
+        """Predict scores of two classes."""
+        return 8 * self.network(x) * torch.where(x[:, :1] < 0, self.factor, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "usual", "status"),
+    [(1.0, 0.0, "reached_limit"), (0.05, 0.0, "not_invariant"), (0.05, 0.28, "unclear")],
+)
+def test_probabilities_decide_where_errors_are_too_few(factor, usual, status):
+    found = flipped(0.012, size=200)
+    row = whole(found)
+    assert row.kept
+    assert row.cost > found.tolerance  # so many errors more may be chance
+    found = replace(found, network=Unsure(found.network, factor))
+    distances = torch.full((len(found.rows),), usual)
+    doubted = doubt_by_distances(found, row, distances, CONFIG)
+    assert (doubted.status, doubted.cost) == (status, row.cost)
+    assert doubted.reason == (TOO_FEW if status == "unclear" else "")
+    assert doubted.strength == (row.strength if status == "reached_limit" else 0)
+
+
+def test_a_flip_within_the_tolerance_is_not_doubted():
+    found = flipped(0.012, size=200, tolerance=0.05)
+    row = whole(found)
+    found = replace(found, network=Unsure(found.network, 0.05))
+    assert doubt_by_distances(found, row, torch.zeros(len(found.rows)), CONFIG) is row
 
 
 def test_a_border_ends_the_interval():
