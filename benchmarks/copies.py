@@ -24,7 +24,7 @@ from augnet import AugmentationLayer, AugNet, build_transforms, invariance, summ
 from augnet.paper.datasets import mario, sinusoids
 from augnet.paper.datasets.splits import Samples, Splits
 from augnet.trunks import MLP, MarioCNN, SinusoidCNN
-from augnet.trunks.small import default_trunk
+from augnet.trunks.small import SignalNet, image_net, is_image
 
 RESULTS = Path(__file__).parents[1] / "results" / "copies.json"
 COPIES = (1, 2, 4, 10, 20)
@@ -47,6 +47,13 @@ def mario_iggy() -> Setting:
     return data._replace(test=some), MarioCNN(width=8), larger, true, 1, 1e-3
 
 
+def trunk_of(shape: tuple[int, ...], outputs: int, width: int = 16) -> nn.Module:
+    """Build a trunk of the kind that `learn` uses, of any width, for images or signals."""
+    if is_image(shape):
+        return image_net(shape, outputs, width, pool_first=True)
+    return SignalNet(shape[0], shape[1], outputs, width)
+
+
 def digits() -> Setting:
     """Return the digits of scikit-learn, a small trunk, and rotations that keep the class."""
     from sklearn.datasets import load_digits
@@ -56,7 +63,7 @@ def digits() -> Setting:
     y = torch.from_numpy(bunch.target).long()
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
     parts = (Samples(x[rows], y[rows]) for rows in order.split((500, 400, 897)))
-    trunk = partial(default_trunk, (1, 8, 8), 10)
+    trunk = partial(trunk_of, (1, 8, 8), 10)
     return Splits(*parts), trunk(width=4), trunk, {"name": "rotate", "limit": 40.0}, 30, 3e-3
 
 

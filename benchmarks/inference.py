@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 from copies import digits as small_digits
-from copies import train
+from copies import train, trunk_of
 from real import dream, like_mnist
 from torch import Generator, Tensor, nn
 
@@ -26,7 +26,6 @@ from augnet import summary as summarize
 from augnet.paper.datasets.sleep.synthetic import CHANNELS
 from augnet.paper.datasets.splits import Samples, Splits
 from augnet.paper.run import commit
-from augnet.trunks.small import default_trunk
 
 RESULTS = Path(__file__).parents[1] / "results" / "inference.json"
 DEBIAN = Path("/usr/share/datasets")
@@ -113,7 +112,7 @@ def build(setting: Setting, data: Splits) -> AugNet:
     ]
     for layer in layers:
         layer.requires_grad_(False)
-    trunk = default_trunk(shape, classes, width=setting.width)
+    trunk = trunk_of(shape, classes, width=setting.width)
     net = AugNet(AugmentationModule(*layers), trunk)
     train(net, data, setting.epochs, setting.lr)
     return net.eval()
@@ -201,7 +200,7 @@ def main() -> None:
         print(name)
         torch.manual_seed(0)
         net = build(setting, data)
-        into = default_trunk(tuple(data.train.x.shape[1:]), int(data.train.y.max()) + 1)
+        into = trunk_of(tuple(data.train.x.shape[1:]), int(data.train.y.max()) + 1)
         with torch.enable_grad():
             distilled = net.distill(data.train.x, epochs=10, lr=setting.lr, into=into)
         rows = []
