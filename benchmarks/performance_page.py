@@ -1,4 +1,4 @@
-"""Make docs/performance.md from results/speed.json and results/inference.json."""
+"""Make docs/performance.md from results/speed.json, inference.json and value.json."""
 
 import json
 from pathlib import Path
@@ -79,7 +79,38 @@ def inference(document: dict) -> list[str]:
     return lines
 
 
-def page(speed: dict, predicted: dict) -> str:
+PHASES = {"reference": "reference", "transforms": "transforms", "compared": "nets compared"}
+PHASES["net"] = "last net"
+
+
+def learned(document: dict) -> list[str]:
+    """Return the section of what `learn` costs: in plain trainings, by its phases."""
+    cells = {(each["data"], each["method"], each["seed"]): each for each in document["cells"]}
+    rows = []
+    for name, method, seed in cells:
+        mine, plain = cells[name, method, seed], cells.get((name, "none", seed))
+        if method != "learn" or seed or plain is None:
+            continue
+        spent, one = mine["processor seconds"], plain["processor seconds"]
+        parts = sum(mine["phases"].values())
+        shares = (mine["phases"].get(phase, 0.0) / parts for phase in PHASES)
+        ratios = (f"{spent * share / one:.2f}" for share in shares)
+        rows.append([name, f"{spent / one:.2f}", *ratios])
+    return [
+        "",
+        "## Run `learn` with all transforms that fit",
+        "",
+        "Processor time of `learn` as a multiple of one training of the same network with the same "
+        "steps, without augmentation, and what each phase takes of it. The target for 20 "
+        "transforms is 3. `transforms` measures all ranges; `nets compared` chooses how many "
+        "transforms are drawn; the last net is what you get. Seed 0 of [value](results/value.md), "
+        f"commit {document['commit']}. `jobs=` measures several transforms at once.",
+        "",
+        *table(["data", "in all", *PHASES.values()], rows),
+    ]
+
+
+def page(speed: dict, predicted: dict, value: dict) -> str:
     """Return the page."""
     cells = [each for run in speed["threads"].values() for each in run.values()]
     commits = {each["commit"] for each in (*cells, *predicted["data"].values())}
@@ -105,16 +136,16 @@ def page(speed: dict, predicted: dict) -> str:
     for name in ("startup", *CELLS):
         if name in speed["threads"].get("1", {}):
             lines += cell(name, speed["threads"])
-    return "\n".join((*lines, *inference(predicted))) + "\n"
+    return "\n".join((*lines, *inference(predicted), *learned(value))) + "\n"
 
 
 def main() -> None:
     """Write the page."""
-    speed, predicted = (
+    results = (
         json.loads((ROOT / "results" / f"{name}.json").read_text())
-        for name in ("speed", "inference")
+        for name in ("speed", "inference", "value")
     )
-    PAGE.write_text(page(speed, predicted))
+    PAGE.write_text(page(*results))
 
 
 if __name__ == "__main__":
