@@ -79,17 +79,21 @@ def inference(document: dict) -> list[str]:
     return lines
 
 
-PHASES = {"reference": "reference", "transforms": "transforms", "compared": "nets compared"}
-PHASES["net"] = "last net"
+PHASES = {
+    "reference": "reference",
+    "transforms": "transforms",
+    "compared": "nets compared",
+    "net": "last net",
+}
 
 
 def learned(document: dict) -> list[str]:
     """Return the section of what `learn` costs: in plain trainings, by its phases."""
     cells = {(each["data"], each["method"], each["seed"]): each for each in document["cells"]}
     rows = []
-    for name, method, seed in cells:
-        mine, plain = cells[name, method, seed], cells.get((name, "none", seed))
-        if method != "learn" or seed or plain is None:
+    for name in dict.fromkeys(name for name, _, _ in cells):
+        mine, plain = cells.get((name, "learn", 0)), cells.get((name, "none", 0))
+        if mine is None or plain is None:
             continue
         spent, one = mine["processor seconds"], plain["processor seconds"]
         parts = sum(mine["phases"].values())
@@ -101,8 +105,8 @@ def learned(document: dict) -> list[str]:
         "## Run `learn` with all transforms that fit",
         "",
         "Processor time of `learn` as a multiple of one training of the same network with the same "
-        "steps, without augmentation, and what each phase takes of it. The target for 20 "
-        "transforms is 3. `transforms` measures all ranges; `nets compared` chooses how many "
+        "steps, without augmentation. It is divided among phases by their elapsed time. The target "
+        "for 20 transforms is 3. `transforms` measures all ranges; `nets compared` chooses how many "
         "transforms are drawn; the last net is what you get. Seed 0 of [value](results/value.md), "
         f"commit {document['commit']}. `jobs=` measures several transforms at once.",
         "",

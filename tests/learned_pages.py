@@ -36,6 +36,7 @@ GAIN = GainRecord(
     interval=(-0.005, 0.045),
     averaging=0.004,
     scores=(0.93, 0.94, 0.95),
+    compared=(0, 1, 2),
 )
 
 

@@ -82,7 +82,7 @@ def _compared(header: Header) -> list[tuple[str, str, bool]]:
     if gain is None:
         return []
     found = []
-    for draws, value in enumerate(gain.scores):
+    for draws, value in zip(gain.compared, gain.scores, strict=True):
         name = f"{draws} transform{'' if draws == 1 else 's'} per sample"
         score = wording.score(header, value)
         name = name if draws else "plain training, no transform"

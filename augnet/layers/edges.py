@@ -1,4 +1,4 @@
-"""One transform per sample, some at the edge of its range: what layers draw for a `RangeTuner`."""
+"""One transform per sample, some at the edge of its range: what layers draw in training."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -124,9 +124,10 @@ def assign(
 
 
 def to_edge(transform: Transform, params: Params, at_edge: Tensor) -> Params:
-    """Move the strengths of some samples to the nearer end of the range of a transform.
+    """Move the strengths of some samples to an end of the range of a transform.
 
-    Nothing changes if its params are no strength: such a transform is at its edge anyway.
+    A signed strength goes to the end on its side, an unsigned one to the upper end. Params that are
+    no strength do not change.
     """
     if not draws_strength(transform):
         return params

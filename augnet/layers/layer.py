@@ -67,8 +67,8 @@ class AugmentationLayer(nn.Module):
 
     With `mixing="drawn"` training also draws one transform per sample, at the cost of one transform
     (see `with_weight_gradient`). The loss is then that of single transforms, not of their blend.
-    A fraction of `edges` of these samples is at an end of the range of its transform, the others
-    are anywhere within it.
+    A fraction `edges` of the samples is at an end of the range of its transform, the others are
+    anywhere within it; each layer draws this for itself.
 
     While a `RangeTuner` is attached (`tuned`), training draws one transform per sample as it wants
     them (`draw_choices`), whatever the weights. `choice` and `moved` remember the last draw and how
@@ -80,6 +80,7 @@ class AugmentationLayer(nn.Module):
     """
 
     tuned: bool = False
+    edges: float = 0.0
     choice: Choice | None = None
     moved: Tensor | None = None
     selected: Tensor | None = None

@@ -177,8 +177,7 @@ class Branch:
             if not last and is_close(measured, added, self.config):
                 self.close_cost = self.close_cost or found.cost
                 return None
-            usual = self.reference.control.distances
-            usual = self.reference.distances if usual is None else usual
+            usual = self.reference.usual_distances
             return doubt_by_distances(measured, self._only_if_cheaper(found), usual, self.config)
         fraction, wobble = self.rule.settled()
         crossing = measure_crossing(measured, fraction, self.config)

@@ -157,7 +157,7 @@ class LearnConfig:
     )
     clear_fall: float = constant(0.7, "Accept it then if it costs at most this part of before.")
     clear_distance: float = constant(
-        0.33, "Refuse one that errors cannot tell if probabilities are worse by this part."
+        0.33, "Refuse a flip that errors cannot tell if its Brier score rises by this fraction."
     )
     max_loss: float = constant(0.4, "A cost is unclear if it may be so much of what can be lost.")
     near_limit: float = constant(0.9, "A range above this fraction has reached the limit.")
@@ -195,7 +195,9 @@ class LearnConfig:
         0.15, "Steps of the plain training before nets are compared, as a fraction of the net's."
     )
     compared_fraction: float = constant(0.1, "The same of each net that is compared.")
-    edges: float = constant(0.5, "Fraction of samples of the net at the ends of ranges.")
+    edges: float = constant(
+        0.5, "Fraction of samples at the ends of ranges, if the net has no `layers`; may be 0."
+    )
     max_draws: int = constant(3, "Transforms that are drawn per sample, at most.")
 
     def __post_init__(self) -> None:
@@ -209,7 +211,10 @@ class LearnConfig:
             value = getattr(self, each.name)
             if each.type is int and each.name != "seed":
                 validation.count(value, each.name)
-            if each.type is float and not (isinstance(value, Real) and 0 < value < math.inf):
+            zero = each.name == "edges" and value == 0
+            if each.type is float and not (
+                zero or (isinstance(value, Real) and 0 < value < math.inf)
+            ):
                 raise ValueError(f"{each.name} takes a positive number; got {value!r}")
         for name in FRACTIONS:
             if getattr(self, name) > 1:

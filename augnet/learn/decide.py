@@ -12,6 +12,7 @@ from augnet.learn.evaluate import Evaluator
 from augnet.learn.result import Invariance, Status
 from augnet.learn.strengths import apply_at_strength
 from augnet.transforms import Transform
+from augnet.transforms.base import full_precision
 
 NO_TIME = "no time was left"
 TOO_FEW = "too few held-out samples to tell"
@@ -118,8 +119,9 @@ def doubt_by_distances(
     if not (found.kept and evaluator.data.classes and (found.cost or 0.0) > measured.tolerance):
         return found
     x = evaluator.data.x[rows]
-    views = (x, apply_at_strength(found.transform, x, x.new_ones(len(x)), measured.generator))
-    outputs = (evaluator.outputs(measured.network, view) for view in views)
+    with full_precision(x):
+        view = apply_at_strength(found.transform, x, x.new_ones(len(x)), measured.generator)
+    outputs = (evaluator.outputs(measured.network, each) for each in (x, view))
     added = max((evaluator.distances(each, rows) - usual for each in outputs), key=measured.mean)
     farther = measured.mean(added)
     if farther <= config.confidence * evaluator.deviation(added, rows):

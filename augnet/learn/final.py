@@ -33,15 +33,15 @@ class Compared:
 
 
 class FinalNet:
-    """Train nets that draw 0, 1, 2 or 3 transforms per sample, then the best one on all samples.
+    """Train nets that draw some transforms per sample, or none, then the best one on all samples.
 
     Those that are compared go on from one plain training, and take the same steps: from scratch,
     few steps would favor plain training. That training is the reference, if the net has its trunk;
     else it comes first. A net that draws none is plain training: it is taken if all others are
     worse. Transforms are those that help (`helpful`).
 
-    The last net depends on the seed, the samples and what it draws, and on nothing else that was
-    done before. So one that draws none is the same as one that is trained without `learn`.
+    The random numbers of the last net do not depend on what was done before. So one that draws none
+    is the same as one that is trained without `learn`, for as many steps.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class FinalNet:
         if not self.compared or self.choice is None:
             return None
         plain, best = self.compared[0], self.compared[self.choice]
-        mean = self._mean
+        mean, tried = self._mean, tuple(sorted(self.compared))
         difference = mean(plain.losses - best.losses)
         half = 1.645 * self.evaluator.deviation(plain.losses - best.losses, self.held_out)
         return Gain(
@@ -99,7 +99,8 @@ class FinalNet:
             difference=difference,
             interval=(difference - half, difference + half) if self.choice else (0.0, 0.0),
             averaging=mean(best.plain - best.losses),
-            scores=tuple(1 - mean(each.losses) for each in self.compared.values()),
+            scores=tuple(1 - mean(self.compared[draws].losses) for draws in tried),
+            compared=tried,
         )
 
     def fit(self, first_epoch: int, seconds: float | None = None) -> Iterator[Row]:
@@ -107,6 +108,8 @@ class FinalNet:
         end = None if seconds is None else time.monotonic() + seconds
         epoch = first_epoch
         while True:
+            if self.choice is not None and not self.training.steps:
+                self._seed()
             left = None if end is None else (end - time.monotonic()) * self._part()
             for row in self.training.fit(epoch, left):
                 epoch = row["epoch"] + 1
@@ -119,6 +122,11 @@ class FinalNet:
                 self._keep_base()
             else:
                 self._compare()
+
+    def _seed(self) -> None:
+        """Draw the random numbers of a net that is trained without a search."""
+        self.generator.manual_seed(self.config.seed)
+        torch.manual_seed(self.config.seed)
 
     def _part(self) -> float:
         """Return the part of the work left that the current training is."""
@@ -137,11 +145,11 @@ class FinalNet:
     def _all_before(self) -> float:
         """The steps of all nets before the last one, at most, as a fraction of its own."""
         base = self.config.base_fraction if self.own_base else 0.0
-        return base + self.config.compared_fraction * (self.max_draws + 1)
+        return base + self.config.compared_fraction * min(3, self.max_draws + 1)
 
     @property
     def _work_before(self) -> float:
-        """The same of those that are trained."""
+        """The steps of those that are trained already, as the same fraction."""
         base = self.config.base_fraction if self.own_base and self.base is not None else 0.0
         return base + self.config.compared_fraction * len(self.compared)
 
@@ -158,9 +166,6 @@ class FinalNet:
     def _begin(self) -> NetTraining:
         """Prepare the training of the next net."""
         final = self.choice is not None
-        if final:  # random numbers are those of a net that is trained without a search
-            self.generator.manual_seed(self.config.seed)
-            torch.manual_seed(self.config.seed)
         augment = build_augment(self.data, self.kept, self.draws, self.config.edges)
         copies = 1 if augment is identity else self.config.copies
         trunk = copy.deepcopy(self.trunk)
@@ -183,34 +188,35 @@ class FinalNet:
         self.steps_before += self.training.steps
         following = self._next()
         if following is None:
-            best = self._best()
-            self.choice = following = best if self._is_as_good(best) else 0
+            self.choice = following = self._best()
         self.draws = following
         self.training = self._begin()
 
     def _next(self) -> int | None:
-        """Return how many transforms the next net draws, if more of them made the last one better.
+        """Return how many transforms the next net draws, if another one is to be compared.
 
-        One draw comes after none, and two after one.
+        Two come after none. Three come next if two are as good as none, else one.
         """
-        count = len(self.compared)
-        better = count < 3 or self._distance(count - 1) < self._distance(count - 2)
-        return count if better and count <= self.max_draws else None
+        first = min(2, self.max_draws)
+        if len(self.compared) == 1:
+            return first
+        following = first + 1 if self._is_as_good(first) else first - 1
+        more = len(self.compared) == 2 and 0 < following <= self.max_draws
+        return following if more else None
 
     def _best(self) -> int:
-        """Return the most draws that are not clearly worse than the best, plain training excepted.
+        """Return two draws if they are as good as none, or three if they are not clearly worse.
 
-        That is by a standard error of the difference. More draws need more steps, and the last net
-        is trained ten times as long as those that are compared.
+        That is by a standard error of the difference. One draw is the choice if two are worse than
+        none, and one is not. Nets that are compared are trained for a short time, which favors few
+        draws; the last net is trained longer.
         """
-        drawn = [draws for draws in self.compared if draws]
-        best = min(drawn, key=self._distance)
-
-        def is_close(draws: int) -> bool:
-            worse = self.compared[draws].distances - self.compared[best].distances
-            return self._mean(worse) <= self.evaluator.deviation(worse, self.held_out)
-
-        return max(draws for draws in drawn if draws == best or is_close(draws))
+        good = [draws for draws in self.compared if not draws or self._is_as_good(draws)]
+        if 3 in good:
+            worse = self.compared[3].distances - self.compared[2].distances
+            if self._mean(worse) > self.evaluator.deviation(worse, self.held_out):
+                good.remove(3)
+        return max(good)
 
     def _is_as_good(self, draws: int) -> bool:
         """Whether a net is not worse than the plain one, by its score or by its distance."""

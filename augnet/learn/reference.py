@@ -84,6 +84,12 @@ class Reference:
         """What a control says, once one is trained."""
 
     @property
+    def usual_distances(self) -> Tensor:
+        """The squared distances from the truth without a transform: the control's, if there are."""
+        found = self.control.distances
+        return self.distances if found is None else found
+
+    @property
     def tolerance(self) -> float:
         """The error that a transform may add."""
         return max(self.stable_tolerance, self.config.unstable_tolerance * self.instability)

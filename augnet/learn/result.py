@@ -132,7 +132,9 @@ class Gain:
     averaging: float
     """By how much the score is above that of one view without augmentation."""
     scores: tuple[float, ...]
-    """The scores with 0, 1, 2, ... draws."""
+    """The scores of all nets that were compared."""
+    compared: tuple[int, ...]
+    """How many transforms each of them draws."""
 
     def __str__(self) -> str:
         if not self.draws:

@@ -1,6 +1,7 @@
 """The header of a model file, in JSON: everything but the tensors."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
 
@@ -42,6 +43,7 @@ class Layer(StrictModel):
     temperature: Finite = 1.0
     tolerance: Finite = 1e-3
     mixing: Mixing = "weighted"
+    edges: Annotated[Finite, Field(ge=0, le=1)] = 0.0
 
     @classmethod
     def of(cls, layer: AugmentationLayer) -> "Layer":
@@ -51,6 +53,7 @@ class Layer(StrictModel):
             temperature=layer.temperature,
             tolerance=layer.tolerance,
             mixing=layer.mixing,
+            edges=layer.edges,
         )
 
     def build(self) -> AugmentationLayer:
@@ -60,6 +63,7 @@ class Layer(StrictModel):
             temperature=self.temperature,
             tolerance=self.tolerance,
             mixing=self.mixing,
+            edges=self.edges,
         )
 
 
@@ -158,15 +162,24 @@ class GainRecord(StrictModel):
     interval: tuple[Finite, Finite]
     averaging: Finite
     scores: tuple[Finite, ...]
+    compared: tuple[int, ...]
 
     @model_validator(mode="before")
     @classmethod
     def _read_older(cls, given: Any) -> Any:
-        """Read records that say how flips were used, which the layers of the net say, too."""
-        older = ("pooled", "flips")
-        if not isinstance(given, dict) or not given.keys() & set(older):
+        """Read records that say how flips were used, and of nets that draw 0, 1, 2, ... each."""
+        if not isinstance(given, dict):
             return given
-        return {name: value for name, value in given.items() if name not in older}
+        kept = {name: value for name, value in given.items() if name not in ("pooled", "flips")}
+        if "compared" not in kept and isinstance(kept.get("scores"), Sequence):
+            kept["compared"] = tuple(range(len(kept["scores"])))
+        return kept
+
+    @model_validator(mode="after")
+    def _one_score_each(self) -> "GainRecord":
+        if len(self.scores) != len(self.compared):
+            raise ValueError(f"{len(self.compared)} nets have {len(self.scores)} scores")
+        return self
 
 
 class Measurement(StrictModel):

@@ -1,6 +1,7 @@
 """A running average of the weights of a network."""
 
 import copy
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,26 +17,43 @@ class WeightAverage:
     def __init__(self, network: nn.Module, factor: float) -> None:
         self.network = copy.deepcopy(network).eval().requires_grad_(False)
         self.factor, self.updates = factor, 0
-        self._averaged, self._copied = _tensors(self.network)
-        self._followed: nn.Module | None = None
+        self._own, self._other = _places(self.network), _places(network)
+        self._followed = network
 
     @torch.no_grad()
     def update(self, network: nn.Module) -> None:
         """Move the average towards the network."""
-        if network is not self._followed:  # to list tensors takes longer than to average them
-            self._followed, self._sources = network, _tensors(network)
+        if network is not self._followed:
+            self._followed, self._other = network, _places(network)
         self.updates += 1
         weight = 1 - min(self.factor, self.updates / (self.updates + 10))
-        averaged, copied = self._sources
-        torch._foreach_lerp_(self._averaged, averaged, weight)
-        for buffer, new in zip(self._copied, copied, strict=True):
-            buffer.copy_(new)
+        averaged, sources = [], []
+        for (owner, name), (other, same) in zip(self._own, self._other, strict=True):
+            own, new = owner[name], other[same]
+            if own is None or new is None:
+                continue
+            if own.is_floating_point() or own.is_complex():
+                averaged.append(own)
+                sources.append(new)
+            else:
+                own.copy_(new)
+        if averaged:
+            torch._foreach_lerp_(averaged, sources, weight)
 
 
-def _tensors(network: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-    """List the tensors of a network that can be averaged, and the counts, which cannot."""
-    every: list[Tensor] = [*network.parameters(), *network.buffers()]
-    return (
-        [each for each in every if each.is_floating_point()],
-        [each for each in every if not each.is_floating_point()],
-    )
+def _places(network: nn.Module) -> list[tuple[dict[str, Tensor | None], str]]:
+    """List where a network keeps its parameters and buffers, each one once.
+
+    To list them takes longer than to average them. The tensors themselves may be replaced: a module
+    may assign a buffer in each step, and `to` replaces all.
+    """
+    found: list[tuple[dict[str, Tensor | None], str]] = []
+    seen: set[int] = set()
+    for module in network.modules():
+        owners: tuple[Any, ...] = (module._parameters, module._buffers)
+        for owner in owners:
+            for name, tensor in owner.items():
+                if tensor is not None and id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    found.append((owner, name))
+    return found

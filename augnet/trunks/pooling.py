@@ -68,8 +68,7 @@ class GridPool(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Pool images (N, C, H, W)."""
         height, width = x.shape[-2:]
-        traced = torch.compiler.is_compiling()
-        if traced or x.device.type != "cpu" or height * width > MOST_PIXELS:
+        if not _by_product(x) or height * width > MOST_PIXELS:
             return nn.functional.adaptive_avg_pool2d(x, self.cells)
         means = _grid_means(height, width, self.cells, x.dtype)
         return (x.flatten(-2) @ means).unflatten(-1, (self.cells, self.cells))
@@ -89,9 +88,20 @@ class TimePool(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Pool signals (N, C, T)."""
         times = x.shape[-1]
-        if torch.compiler.is_compiling() or x.device.type != "cpu" or times > MOST_TIMES:
+        if not _by_product(x) or times > MOST_TIMES:
             return nn.functional.adaptive_avg_pool1d(x, self.parts)
         return x @ _time_means(times, self.parts, x.dtype)
+
+
+def _by_product(x: Tensor) -> bool:
+    """Whether to pool by a product: real tensors on the CPU that are not traced, in full precision.
+
+    Torch sums numbers of low precision in a higher one.
+    """
+    if type(x) is not Tensor or torch.compiler.is_compiling():
+        return False
+    exact = x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled("cpu")
+    return x.device.type == "cpu" and exact
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from dataclasses import replace
 
 import pytest
@@ -253,3 +254,24 @@ def test_noise_allows_flips_no_more_error(reference):
     noisy.error, noisy.control = 0.3, Control(reference.errors, changed=0.4)
     assert branch(noisy).tolerance == pytest.approx(0.2)
     assert branch(noisy, SignFlip()).tolerance == pytest.approx(0.05 * 0.3)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_flips_are_doubted_by_their_probabilities(monkeypatch, reference, trained):
+    """At first the reference is asked, and then the trained branch."""
+    asked = []
+
+    def doubt(measured, found, usual, config):
+        asked.append((measured.network is reference.network, len(usual)))
+        return replace(found, status="unclear", reason="doubt")
+
+    module = sys.modules["augnet.learn.branch"]
+    monkeypatch.setattr(module, "doubt_by_distances", doubt)
+    some = branch(reference, SignFlip())
+    if trained:
+        found = some._decide(last=True)
+        assert (found.status, found.reason) == ("unclear", "doubt")
+    else:
+        monkeypatch.setattr(module, "exchanges_classes", lambda *given: False)
+        assert some._without_training() is None  # it is trained instead
+    assert asked == [(not trained, len(reference.held_out))]

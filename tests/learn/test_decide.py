@@ -222,6 +222,36 @@ def test_probabilities_decide_where_errors_are_too_few(factor, usual, status):
     assert doubted.strength == (row.strength if status == "reached_limit" else 0)
 
 
+def test_probabilities_of_samples_at_rest_count_as_well():
+    found = flipped(0.012, size=200)
+    row = whole(found)
+    unsure = Unsure(found.network, 0.05)
+    distances = torch.zeros(len(found.rows))
+    rest = replace(found, network=Rule(lambda x: found.network.rule(-x)))  # flipped ones are easy
+    for network in (unsure, Flipped(unsure)):
+        doubted = doubt_by_distances(replace(rest, network=network), row, distances, CONFIG)
+        assert doubted.status == "not_invariant"
+
+
+class Flipped(torch.nn.Module):
+    """Predict for flipped samples what another network predicts for samples as they are."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x):
+        """Predict scores of two classes."""
+        return self.network(-x)
+
+
+def test_values_have_no_probabilities():
+    x = torch.randn(200, 2, generator=generator())
+    found = measured(x, x[:, 0], Value(lambda x: x[:, 0].abs()), SignFlip(), tolerance=1e-9)
+    row = Invariance(SignFlip(), "reached_limit", 0.5, (0.5, 0.5), cost=0.5)
+    assert doubt_by_distances(found, row, torch.zeros(len(found.rows)), CONFIG) is row
+
+
 def test_a_flip_within_the_tolerance_is_not_doubted():
     found = flipped(0.012, size=200, tolerance=0.05)
     row = whole(found)

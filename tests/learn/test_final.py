@@ -1,5 +1,6 @@
 """The final net draws as many transforms per sample as make it better, and says what they bring."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -40,41 +41,54 @@ def compared(distance, wrong=0):
 
 
 @pytest.mark.parametrize(
-    ("distances", "wrong", "choice"),
+    ("distances", "wrong", "tried", "choice"),
     [
-        ([0.1, 0.2, 0.3], [5, 6, 6], 0),
-        ([0.1, 0.2, 0.3], [5, 5, 4], 1),  # its score is not worse, and it is invariant
-        ([0.2, 0.1, 0.3], [5, 6, 6], 1),
-        ([0.3, 0.2, 0.1, 0.2], [5, 5, 5, 5], 2),
-        ([0.4, 0.3, 0.2, 0.1], [5, 5, 5, 5], 3),
-        ([0.1, 0.4, 0.3, 0.2], [5, 6, 6, 6], 0),
+        ([0.1, 0.2, 0.3], [5, 6, 6], [0, 2, 1], 0),
+        ([0.1, 0.2, 0.3], [5, 6, 5], [0, 2, 1], 1),  # its score is not worse, and it is invariant
+        ([0.4, 0.2, 0.3], [5, 6, 4], [0, 2, 3], 2),  # three are clearly worse than two
+        ([0.4, 0.3, 0.2], [5, 6, 6], [0, 2, 3], 3),
+        ([0.1, 0.2, 0.1], [5, 5, 6], [0, 2, 3], 2),  # three are worse than none by both
     ],
 )
-def test_the_best_on_held_out_samples_is_chosen(monkeypatch, distances, wrong, choice):
+def test_two_draws_are_taken_unless_others_are_better(monkeypatch, distances, wrong, tried, choice):
     some = final(kept("gaussian_noise", "amplitude_scale", "sign_flip"))
     measured = iter(zip(distances, wrong, strict=True))
     monkeypatch.setattr(some, "_measure", lambda net: compared(*next(measured)))
     rows = list(some.fit(1))
+    assert list(some.compared) == tried
+    assert not list(measured)
     assert some.choice == choice
-    assert not list(measured)  # three draws are only tried if two are better than one
     assert next(row["draws"] for row in rows if row["phase"] == "net") == choice
     assert (some.net.augment is identity) == (choice == 0)
     assert some.net.copies == (2 if choice else 1)
-    assert len(some.gain.scores) == len(distances)
+    assert some.gain.compared == tuple(sorted(tried))
+    known = dict(zip(tried, wrong, strict=True))
+    scores = [1 - known[draws] / (SIZE // 2) for draws in some.gain.compared]
+    assert some.gain.scores == pytest.approx(scores, abs=1e-6)
 
 
-@pytest.mark.parametrize(("worse", "choice"), [(0.5, 2), (1.5, 1)])
-def test_more_draws_are_taken_unless_they_are_clearly_worse(monkeypatch, worse, choice):
+@pytest.mark.parametrize(("worse", "choice"), [(0.5, 3), (1.5, 2)])
+def test_three_draws_are_taken_unless_they_are_clearly_worse(monkeypatch, worse, choice):
     """A tenth of all distances differ by 1: their mean has a standard error of 0.03."""
-    some = final(kept("gaussian_noise", "amplitude_scale"))
+    some = final(kept("gaussian_noise", "amplitude_scale", "sign_flip"))
     more = (torch.arange(SIZE // 2) % 10 == 0).float()
     more += 0.03 * worse - more.mean()
-    measured = [compared(0.3), compared(0.2), compared(0.2)]
+    measured = [compared(0.4), compared(0.2), compared(0.2)]
     measured[2] = replace(measured[2], distances=0.2 + more)
     each = iter(measured)
     monkeypatch.setattr(some, "_measure", lambda net: next(each))
     list(some.fit(1))
     assert some.choice == choice
+
+
+@pytest.mark.parametrize("good", [False, True])
+@pytest.mark.parametrize("count", [1, 2])
+def test_few_transforms_are_drawn_less_often(monkeypatch, count, good):
+    some = final(kept(*["gaussian_noise", "amplitude_scale"][:count]))
+    monkeypatch.setattr(some, "_is_as_good", lambda draws: good)
+    list(some.fit(1))
+    assert list(some.compared) == ([0, 1] if count == 1 else [0, 2] if good else [0, 2, 1])
+    assert some.choice == (count if good else 0)
 
 
 def helped(**benefits):
@@ -127,17 +141,46 @@ def test_compared_nets_see_fitted_samples_only_and_the_last_one_all(monkeypatch)
     assert seen["net"] == set(range(len(some.data.x)))
 
 
-def test_the_last_net_does_not_depend_on_what_was_done_before():
-    some, other = final(), final()
-    torch.rand(7, generator=other.generator)
+def dropping(config=CONFIG):
+    """Return a net whose trunk draws random numbers of torch, too."""
+    some = final(config=config, hidden=5)
+    some.trunk.insert(1, nn.Dropout(0.5))
+    some.training = some._begin()
+    return some
+
+
+def test_a_net_that_draws_none_is_that_of_plain_training(monkeypatch):
+    some = dropping()
+    monkeypatch.setattr(some, "_is_as_good", lambda draws: False)
+    torch.rand(7, generator=some.generator)
     torch.rand(7)
-    trained = []
-    for each in (some, other):
-        each.choice = each.draws = 1
-        each.training = each._begin()
-        list(each.fit(1))
-        trained.append(each.net.trunk.weight)
-    assert trained[0].equal(trained[1])
+    list(some.fit(1))
+    assert some.choice == 0
+    assert len(some.compared) > 2
+    net = AugNet(identity, copy.deepcopy(some.trunk), some.data.aggregate)
+    draws = generator().manual_seed(CONFIG.seed)
+    torch.manual_seed(CONFIG.seed)
+    list(NetTraining(some.data, net, draws, CONFIG, some.planned).fit(1))
+    ends = zip(some.net.trunk.parameters(), net.trunk.parameters(), strict=True)
+    assert all(mine.equal(theirs) for mine, theirs in ends)
+
+
+def test_loading_leaves_random_numbers_alone():
+    some, other = dropping(), dropping()
+    for row in some.fit(1):
+        if row["phase"] == "net":
+            break
+    before, own = torch.get_rng_state(), other.generator.get_state()
+    other.load_state_dict(some.state_dict())
+    assert torch.get_rng_state().equal(before)
+    assert other.generator.get_state().equal(own)
+
+
+@pytest.mark.parametrize("edges", [0.0, 0.25])
+def test_nets_are_trained_at_the_ends_of_ranges(edges):
+    some = final(config=replace(CONFIG, edges=edges))
+    some.choice = some.draws = 2
+    assert [layer.edges for layer in some._begin().net.augment] == [edges, edges]
 
 
 def test_compared_nets_go_on_from_the_reference_and_the_last_one_begins_again():
@@ -251,12 +294,12 @@ def test_what_it_brought_is_part_of_the_result():
 
 
 def test_the_words_say_whether_anything_helped():
-    gain = Gain(2, 0.95, 0.93, 0.02, (0.005, 0.035), 0.004, (0.93, 0.94, 0.95))
+    gain = Gain(2, 0.95, 0.93, 0.02, (0.005, 0.035), 0.004, (0.93, 0.94, 0.95), (0, 1, 2))
     assert str(gain) == (
         "the net draws 2 per sample: 0.950 held-out, without augmentation 0.930 "
         "(difference +0.005 to +0.035); averaging +0.004"
     )
-    none = Gain(0, 0.93, 0.93, 0.0, (0.0, 0.0), 0.0, (0.93, 0.9))
+    none = Gain(0, 0.93, 0.93, 0.0, (0.0, 0.0), 0.0, (0.93, 0.9), (0, 1))
     assert str(none) == "the net has no augmentation: none made it better (0.930 held-out)"
 
 

@@ -72,3 +72,52 @@ def test_batches_hold_each_sample_once_and_its_own_view():
     every = torch.cat([rows for rows, _ in batches])
     assert len(every.unique()) == 39
     assert torch.cat([views for _, views in batches]).equal(data.x[every] + 1)
+
+
+class Scaling(torch.nn.Module):
+    """Change samples in place, by a weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(()))
+        self.seen = []
+
+    def forward(self, x):
+        """Predict two classes."""
+        self.seen.append((len(x), x.requires_grad))
+        x *= self.scale
+        return x.flatten(1)[:, :2]
+
+
+def test_a_trunk_may_change_its_input_and_gets_no_gradient_to_it():
+    data, trunk = images(), Scaling()
+    net = AugNet(build_augment(data, kept("brightness"), 1), trunk)
+    before = data.x.clone()
+    list(NetTraining(data, net, generator(), LearnConfig(batch_size=13), 5).fit(1))
+    assert trunk.scale != 1
+    assert data.x.equal(before)
+    assert not any(gradient for _, gradient in trunk.seen)
+
+
+def test_only_what_is_used_is_transformed():
+    data, calls = images(), []
+
+    def augment(x, generator):
+        calls.append(len(x))
+        return x
+
+    net = AugNet(augment, Scaling())
+    list(NetTraining(data, net, generator(), LearnConfig(batch_size=4), 2).fit(1))
+    assert calls == [8]
+    calls.clear()
+    config = LearnConfig(batch_size=len(data.x) - 1)
+    training = NetTraining(data, net, generator(), config, 9)
+    training.at_once = 1
+    list(training._batches())
+    assert calls == [len(data.x) - 1]  # one sample is no batch
+
+
+def test_several_copies_in_training_are_refused():
+    net = AugNet(identity, torch.nn.Linear(1, 1), train_copies=2)
+    with pytest.raises(ValueError, match="takes one copy in training; got 2"):
+        NetTraining(images(), net, generator(), LearnConfig(), 1)

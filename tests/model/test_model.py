@@ -16,7 +16,7 @@ from augnet.data import InputSpec
 from augnet.learn.inputs import Scaled
 from augnet.learn.result import Invariance, InvarianceResult
 from augnet.model import Model, ModelError, load, read_header, save, to_bytes
-from augnet.model.header import SCHEMA, GainRecord, Measurement, to_spec
+from augnet.model.header import SCHEMA, GainRecord, Layer, Measurement, to_spec
 from augnet.transforms import Rotate, Scale, SignFlip, TranslateX, build_transforms
 from augnet.trunks.medium import medium_trunk
 from augnet.trunks.small import small_trunk
@@ -438,3 +438,12 @@ def test_gains_of_older_files_are_read(older):
     numbers = {"score": 0.9, "plain_score": 0.8, "difference": 0.1, "averaging": 0.0}
     gain = {"draws": 1, **numbers, "interval": (0.0, 0.2), "scores": (0.8, 0.9)}
     assert GainRecord.model_validate(gain | older) == GainRecord.model_validate(gain)
+
+
+def test_a_layer_has_the_same_options_after_it_was_read():
+    transforms = build_transforms(["brightness", "invert"])
+    for options in ({"mixing": "drawn", "edges": 0.25}, {"temperature": 0.5, "tolerance": 0.01}):
+        layer = AugmentationLayer(*transforms, **options)
+        again = Layer.model_validate_json(Layer.of(layer).model_dump_json()).build()
+        for name in ("transforms", "temperature", "tolerance", "mixing", "edges"):
+            assert getattr(again, name) == getattr(layer, name)

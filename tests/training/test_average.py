@@ -59,9 +59,60 @@ def test_the_average_is_in_eval_has_no_gradients_and_changes_nothing_else():
 
 def test_an_average_may_follow_one_network_after_another():
     start = network()
-    average, one, two = WeightAverage(start, 0.5), moved(start, 1), moved(start, 2)
+    average, one, two = WeightAverage(start, 0.5), moved(start, 1), moved(start, -1)
     for other in (one, two, one):
         before = average.network[0].weight.clone()
         average.update(other)
         towards = (average.network[0].weight - before) * (other[0].weight - before)
         assert (towards > 0).all()
+
+
+class Centered(nn.Module):
+    """Subtract a running mean, which is assigned and not changed in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("nothing", None)
+
+    def forward(self, x):
+        """Update the mean, and predict."""
+        self.mean = 0.5 * self.mean + 0.5 * x.mean(0)
+        return self.linear(x - self.mean)
+
+
+def test_tensors_that_are_replaced_are_followed():
+    start = Centered()
+    average = WeightAverage(start, 0.5)
+    for _ in range(40):
+        start(torch.ones(4, 3))
+        average.update(start)
+    torch.testing.assert_close(average.network.mean, torch.ones(3))
+    start.double()
+    average.network.double()
+    start.linear.weight = nn.Parameter(torch.full((3, 3), 9.0).double())
+    for _ in range(40):
+        average.update(start)
+    torch.testing.assert_close(average.network.linear.weight, start.linear.weight.detach())
+
+
+def test_shared_weights_are_averaged_once():
+    start = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    start[1].weight = start[0].weight
+    average, other = WeightAverage(start, 0.9), copy.deepcopy(start)
+    with torch.no_grad():
+        other[0].weight.add_(11)
+    average.update(other)
+    assert average.network[1].weight is average.network[0].weight
+    torch.testing.assert_close(average.network[0].weight, start[0].weight.detach() + 10)
+
+
+def test_complex_weights_are_averaged():
+    start = nn.Module()
+    start.weight = nn.Parameter(torch.zeros(2, dtype=torch.complex64))
+    average, other = WeightAverage(start, 0.9), copy.deepcopy(start)
+    with torch.no_grad():
+        other.weight.fill_(11 + 11j)
+    average.update(other)
+    torch.testing.assert_close(average.network.weight, torch.full((2,), 10 + 10j))

@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 import torch
 from torch import nn
 
@@ -23,6 +24,24 @@ def test_steps_are_those_of_adamw():
             optimizer.step()
     for one, two in zip(network.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(one, two)
+
+
+@pytest.mark.parametrize(
+    "values", [torch.randn(4, 12)[:, :6], torch.randn(6, 4).T], ids=["sliced", "transposed"]
+)
+def test_parameters_that_are_not_contiguous_are_trained_right(values):
+    ours, theirs = nn.Parameter(values), nn.Parameter(values.clone().contiguous())
+    assert not ours.is_contiguous()
+    pairs = (
+        (ours, adamw([ours], 0.1, 0.1)),
+        (theirs, torch.optim.AdamW([theirs], lr=0.1, weight_decay=0.1, fused=False)),
+    )
+    for _ in range(5):
+        for each, optimizer in pairs:
+            optimizer.zero_grad()
+            (each - 1).pow(4).sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(ours.detach().contiguous(), theirs.detach())
 
 
 def test_parameters_that_the_kernel_does_not_take_are_trained_too():

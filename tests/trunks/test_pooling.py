@@ -85,3 +85,29 @@ def test_parts_of_the_time_that_were_used_without_gradients_can_be_trained_and_e
     assert torch.autograd.grad(pool(x.requires_grad_()).sum(), x)[0].isfinite().all()
     program = torch.export.export(pool, (x.detach(),))
     assert program.module()(x).allclose(pool(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pool", "usual", "size"),
+    [
+        (TimePool(4), torch.nn.AdaptiveAvgPool1d(4), (9,)),
+        (GridPool(4), torch.nn.AdaptiveAvgPool2d(4), (5, 6)),
+    ],
+)
+def test_torch_pools_what_is_traced_or_of_low_precision(pool, usual, size):
+    x = torch.rand(2, 1, *size)
+    traced = torch.fx.symbolic_trace(torch.nn.Sequential(pool))
+    assert traced(x).allclose(pool(x), atol=1e-6)
+    assert pool(x.bfloat16()).equal(usual(x.bfloat16()))
+    with torch.autocast("cpu"):
+        assert pool(x).dtype == torch.float32
+
+
+def test_long_signals_are_pooled_by_torch(monkeypatch):
+    def refuse(*given):
+        raise AssertionError("torch is faster here")
+
+    monkeypatch.setattr("augnet.trunks.pooling._time_means", refuse)
+    assert TimePool(4)(torch.rand(1, 1, MOST_TIMES + 1)).shape == (1, 1, 4)
+    with pytest.raises(AssertionError, match="faster"):
+        TimePool(4)(torch.rand(1, 1, MOST_TIMES))
