@@ -14,8 +14,8 @@ from augnet.net import Augment, AugNet
 from augnet.training import Loop, Row, adamw, descend, one_cycle
 from augnet.transforms.noise import permutation
 
-BATCHES_AT_ONCE = 8
-"""So many batches are transformed in one call, at most."""
+BATCHES_AT_ONCE = (1, 2, 5)
+"""How many batches are transformed in one call: parts of the ten steps that a loop times."""
 MOST_NUMBERS = 2**21
 """They have so many numbers, at most, unless one batch has more. More are not faster."""
 
@@ -42,8 +42,8 @@ class NetTraining:
             raise ValueError(f"NetTraining takes one copy in training; got {net.train_copies}")
         self.data, self.net, self.generator, self.config = data, net, generator, config
         self.rows = torch.arange(len(data.x)) if rows is None else rows
-        most = MOST_NUMBERS // (config.batch_size * data.x[0].numel())
-        self.at_once = min(BATCHES_AT_ONCE, max(1, most))
+        most = max(1, MOST_NUMBERS // (config.batch_size * data.x[0].numel()))
+        self.at_once = max(count for count in BATCHES_AT_ONCE if count <= most)
         self.optimizer = adamw(net.trunk.parameters(), config.lr, config.weight_decay)
         self.loop = Loop(self._batches, self._step, steps=steps, schedule=self._schedule)
 

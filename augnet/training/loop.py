@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 Row: TypeAlias = dict[str, Any]
 
-TIMED_STEPS = 16
+TIMED_STEPS = 10
 """After how many steps the planned steps are fitted into the given seconds, each time."""
 
 

@@ -8,6 +8,7 @@ from augnet import AugNet, identity
 from augnet.learn import LearnConfig, Learner
 from augnet.learn.inputs import prepare_data
 from augnet.learn.net import BATCHES_AT_ONCE, NetTraining, build_augment
+from augnet.training.loop import TIMED_STEPS
 
 
 def images():
@@ -54,7 +55,7 @@ def test_the_net_is_trained_for_as_long_as_was_planned(layers):
     assert rows[-1]["done"] == 1
 
 
-@pytest.mark.parametrize(("side", "at_once"), [(2, BATCHES_AT_ONCE), (128, 2), (256, 1)])
+@pytest.mark.parametrize(("side", "at_once"), [(2, 5), (80, 5), (128, 2), (512, 1)])
 def test_several_batches_are_transformed_at_once_if_they_are_small(side, at_once):
     x = torch.zeros(40, 1, side, side)
     data = prepare_data(x, torch.arange(40) % 2, generator())
@@ -121,3 +122,7 @@ def test_several_copies_in_training_are_refused():
     net = AugNet(identity, torch.nn.Linear(1, 1), train_copies=2)
     with pytest.raises(ValueError, match="takes one copy in training; got 2"):
         NetTraining(images(), net, generator(), LearnConfig(), 1)
+
+
+def test_the_time_of_a_step_includes_its_own_views_only():
+    assert all(TIMED_STEPS % count == 0 for count in BATCHES_AT_ONCE)
