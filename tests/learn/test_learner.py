@@ -11,6 +11,7 @@ from torch import nn
 
 from augnet.learn import LearnConfig, Learner, learn
 from augnet.learn.decide import NO_TIME
+from augnet.learn.inputs import prepare_trunk
 from augnet.transforms import GaussianNoise, SignFlip
 
 BOTH = [SignFlip(), GaussianNoise()]
@@ -239,3 +240,12 @@ def test_seconds_hold_beside_two_busy_processes():
     assert passed <= 22 + 1
     assert len(result.invariances) >= 15
     assert all(row.reason for row in result.invariances if row.status == "unclear")
+
+
+def test_the_net_starts_from_the_trunk_that_is_built_without_a_search():
+    x, y = torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(0)), torch.arange(40) % 2
+    learner = Learner(x, y, ["brightness"], seed=3)
+    torch.manual_seed(3)
+    expected = prepare_trunk(learner.config.net_trunk, learner.data)
+    pairs = zip(learner.initial.parameters(), expected.parameters(), strict=True)
+    assert all(mine.equal(theirs) for mine, theirs in pairs)
