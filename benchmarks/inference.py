@@ -19,13 +19,13 @@ import torch
 from copies import digits as small_digits
 from copies import train, trunk_of
 from real import dream, like_mnist
+from recovery_cells import code_commit
 from torch import Generator, Tensor, nn
 
 from augnet import AugmentationLayer, AugmentationModule, AugNet, build_transforms, invariance
 from augnet import summary as summarize
 from augnet.paper.datasets.sleep.synthetic import CHANNELS
 from augnet.paper.datasets.splits import Samples, Splits
-from augnet.paper.run import commit
 
 RESULTS = Path(__file__).parents[1] / "results" / "inference.json"
 DEBIAN = Path("/usr/share/datasets")
@@ -207,7 +207,7 @@ def main() -> None:
         for row in measure(net, distilled, data.test, given.repeats):
             print(" ", *row.values())
             rows.append(row)
-        document.setdefault("data", {})[name] = {"commit": commit(), "rows": rows}
+        document.setdefault("data", {})[name] = {"commit": code_commit(), "rows": rows}
         RESULTS.write_text(json.dumps(document, indent=1) + "\n")
 
 

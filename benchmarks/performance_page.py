@@ -106,8 +106,9 @@ def learned(document: dict) -> list[str]:
         "",
         "Processor time of `learn` as a multiple of one training of the same network with the same "
         "steps, without augmentation. It is divided among phases by their elapsed time. The target "
-        "for 20 transforms is 3. `transforms` measures all ranges; `nets compared` chooses how many "
-        "transforms are drawn; the last net is what you get. Seed 0 of [value](results/value.md), "
+        "for 20 transforms is 3. `transforms` measures all ranges; `nets compared` chooses how "
+        "many transforms are drawn; the last net is what you get. Seed 0 of "
+        "[value](results/value.md), "
         f"commit {document['commit']}. `jobs=` measures several transforms at once.",
         "",
         *table(["data", "in all", *PHASES.values()], rows),

@@ -17,10 +17,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import torch
+from recovery_cells import code_commit
 from speed_cells import CELLS, Case
 from torch.profiler import ProfilerActivity, profile
 
@@ -94,13 +94,6 @@ def startup(repeats: int) -> Iterator[Row]:
         }
 
 
-def commit() -> str:
-    """Return the commit of this code, and whether it was changed since."""
-    ask = partial(subprocess.check_output, cwd=ROOT, text=True)
-    changed = ask(["git", "status", "--porcelain", "--", "augnet", "benchmarks"]).strip()
-    return ask(["git", "rev-parse", "--short", "HEAD"]).strip() + ("-dirty" if changed else "")
-
-
 def main() -> None:
     """Run the cells and write the results; keep those of other cells and other threads."""
     known = ("startup", *CELLS)
@@ -118,7 +111,7 @@ def main() -> None:
     document = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     document["machine"] = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
     cells = document.setdefault("threads", {}).setdefault(str(given.threads), {})
-    stamp = commit()
+    stamp = code_commit()
     for name in given.cells or [each for each in known if alone or each != "startup"]:
         torch.manual_seed(0)
         if name == "startup":
