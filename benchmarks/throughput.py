@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from speed import commit, measure
+from recovery_cells import code_commit
+from speed import measure
 
 from augnet import AugNet
 from augnet.layers import identity
@@ -68,7 +69,7 @@ def main() -> None:
     document[f"width {given.width}"] = {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
         "clock": "processor time of one thread" if alone else f"wall, {given.threads} threads",
-        "commit": commit(),
+        "commit": code_commit(),
         "rows": rows,
     }
     RESULTS.write_text(json.dumps(document, indent=1) + "\n")
