@@ -100,6 +100,13 @@ def test_a_trunk_may_change_its_input_and_gets_no_gradient_to_it():
     assert not any(gradient for _, gradient in trunk.seen)
 
 
+def test_views_have_no_graph():
+    factor = torch.nn.Parameter(torch.ones(()))
+    net = AugNet(lambda x, generator: factor * x, torch.nn.Linear(1, 1))
+    training = NetTraining(images(), net, generator(), LearnConfig(), 1)
+    assert not training._views(torch.arange(3)).requires_grad
+
+
 def test_only_what_is_used_is_transformed():
     data, calls = images(), []
 
