@@ -123,6 +123,7 @@ class Scores(Section):
     """How a net is scored (`augnet.paper.score`), after each epoch and at the end of a run."""
 
     views: Literal["net", "plain", "own"] = "net"
+    final_views: Literal["net", "plain", "own"] | None = None  # of the net that is kept; as above
     invariance: list[str | dict[str, Any]] = []  # to these transforms, after each epoch
     samples: int = Field(default=500, ge=2)  # test samples on which invariance is measured
     copies: list[Copies] = []  # numbers of own views, at the end

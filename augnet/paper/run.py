@@ -321,6 +321,11 @@ class RunDirectory:
         )
 
 
+def machine() -> str:
+    """Describe the machine in a few words."""
+    return f"{os.cpu_count()} cores, {platform.machine()}"
+
+
 def _about(fabric: Fabric) -> dict[str, str]:
     """Describe the code and the machine of a run."""
     return {
@@ -328,7 +333,7 @@ def _about(fabric: Fabric) -> dict[str, str]:
         "commit": commit(),
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        "machine": machine(),
         "processes": str(fabric.world_size),
         "precision": str(fabric._precision.precision),
     }

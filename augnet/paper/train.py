@@ -175,12 +175,12 @@ class Trainer:
         row: Row = {"epoch": number, "loss": loss, **means}
         return row | self._scores(self.scores.epoch_samples)
 
-    def _scores(self, samples: int | None = None) -> Row:
+    def _scores(self, samples: int | None = None, views: str | None = None) -> Row:
         """Return what is known about the net: scores, on so many samples, and transforms."""
         found: Row = {}
         for part in ("valid", "test"):
             some = Samples(*(each[:samples] for each in getattr(self.splits, part)))
-            scores = self.score(some)
+            scores = self.score(some, views)
             found |= {f"{part}_{name}": value for name, value in scores.items()}
         found["invariance"] = self.watch()
         found["transforms"] = [asdict(state) for state in transform_states(self.net)]
@@ -266,7 +266,7 @@ class Trainer:
             self.tuner.finish()
         self.net.load_state_dict(self.best or self.net.state_dict() | self.average.means)
         kept = self.rows[self.best_epoch if self.settings.patience else -1]
-        return self.fabric.broadcast(kept | self._scores())
+        return self.fabric.broadcast(kept | self._scores(views=self.scores.final_views))
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue, as tensors and plain values."""

@@ -237,3 +237,15 @@ def test_ranges_wait_for_a_trunk_that_knows_more_than_chance():
     balanced = trainer("none", select="all", wait=True, balanced=True)
     assert balanced.tuner.chance == pytest.approx(math.log(4))
     assert trainer("none", select="all").tuner.chance == math.inf
+
+
+def test_the_net_that_is_kept_may_be_scored_on_other_views():
+    run = trainer(patience=3)
+    run.scores = Scores(views="plain", final_views="net")
+    list(run)
+    shown = []
+    run.net.augment.register_forward_pre_hook(lambda _, inputs: shown.append(len(inputs[0])))
+    run._row({"epoch": 3.0, "task": 0.0, "regularizer": 0.0})
+    assert not shown
+    run.finish()
+    assert shown

@@ -130,7 +130,8 @@ def _provenance(kept: Sequence[Study], searched: Sequence[searches.SearchStudy])
         lines.setdefault(study.provenance, []).append(settings(study))
     for search in searched:
         commits = " or ".join(search.commits)
-        text = f"Data: {search.data}. commit {commits}; the machine is not in the file"
+        machines = " or ".join(search.machines) or "not in the file"
+        text = f"Data: {search.data}. commit {commits}, machine {machines}"
         lines.setdefault(text, []).append(f"Searches, protocol {search.protocol}")
     return "\n".join(f"- {', '.join(titles)}. {text}." for text, titles in lines.items())
 

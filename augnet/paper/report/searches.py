@@ -37,6 +37,7 @@ class SearchStudy(NamedTuple):
     data: str
     metric: str
     commits: list[str]
+    machines: list[str]
     curves: dict[str, dict[int, Curve]]
 
     @property
@@ -105,6 +106,7 @@ class SearchStudy(NamedTuple):
             "data": self.data,
             "metric": self.metric,
             "commits": self.commits,
+            "machines": self.machines,
             "commands": self.commands,
             "budget": self.budget,
             "curves": {
@@ -139,7 +141,8 @@ def load(path: Path) -> SearchStudy:
             for method, seeds in kept["curves"].items()
         }
         names = ("experiment", "protocol", "data", "metric", "commits")
-        return SearchStudy(**{name: kept[name] for name in names}, curves=curves)
+        found = {name: kept[name] for name in names}
+        return SearchStudy(**found, curves=curves, machines=kept.get("machines", []))
     except ConfigError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -161,15 +164,16 @@ def _add(found: dict[tuple[str, str], SearchStudy], directory: ResumableDirector
     points = directories.read_lines(directory, "points.jsonl")
     key, data = (config["experiment"], config["protocol"]), describe(config["data"])
     metric = config["train"]["metric"].replace("_", " ")
-    study = found.setdefault(key, SearchStudy(*key, data, metric, [], {}))
+    study = found.setdefault(key, SearchStudy(*key, data, metric, [], [], {}))
     if study.data != data:
         raise ConfigError(
             f"{directory.path} is of other data than the other searches: {data}. "
             "Report them separately"
         )
-    commit = directory.about.get("commit")
-    if commit and commit not in study.commits:
-        study.commits.append(commit)
+    for named, kept in (("commit", study.commits), ("machine", study.machines)):
+        value = directory.about.get(named)
+        if value and value not in kept:
+            kept.append(value)
     if points:
         study.curves.setdefault(method, {})[seed] = Curve.from_points(points)
 

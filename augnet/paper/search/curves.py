@@ -112,7 +112,7 @@ class TrainingCurve:
             self.seconds += time.perf_counter() - began
             if trainer.best_epoch == len(trainer.rows) - 1:
                 test = Samples(*map(self.fabric.to_device, self.splits.test))
-                self.test = trainer.score(test)[self.metric]
+                self.test = trainer.score(test, trainer.scores.final_views)[self.metric]
             passes = float(len(trainer.rows) * self.passes_per_epoch)
             valid = trainer.rows[trainer.best_epoch][f"valid_{self.metric}"]
             yield Point(self.seconds, passes, valid, self.test)

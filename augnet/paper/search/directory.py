@@ -23,7 +23,7 @@ import augnet
 from augnet.layers import ByClass, Policy
 from augnet.paper.config import Config, ConfigError
 from augnet.paper.datasets import DATASETS, Splits, describe, file_fingerprint
-from augnet.paper.run import AUGMENTS, build, check_fit, commit, make
+from augnet.paper.run import AUGMENTS, build, check_fit, commit, machine, make
 from augnet.paper.search import SEARCHES
 from augnet.paper.search.curves import Point, SearchCurve, TrainingCurve
 from augnet.paper.search.space import as_table, search_space
@@ -150,6 +150,7 @@ class SearchDirectory:
             "commit": commit(),
             "torch": torch.__version__,
             "python": platform.python_version(),
+            "machine": machine(),
         }
 
 

@@ -7,6 +7,7 @@ policy.
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import torch
 from optuna import Study
@@ -28,6 +29,8 @@ from augnet.paper.search.trials import (
     suggest_policy,
 )
 
+ROUND = 1_000_003  # between the seeds of two rounds
+
 
 def fast_autoaugment(
     task: Task,
@@ -35,6 +38,7 @@ def fast_autoaugment(
     trials: int = 200,
     pause: int = 5,
     folds: int = 5,
+    rounds: int = 2,
     held_out: float = 0.4,
     views: int = 5,
     top: int = 10,
@@ -43,37 +47,38 @@ def fast_autoaugment(
     settings: Config | None = None,
     points: int | None = None,
 ) -> Iterator[Policy]:
-    """Search each of some folds by trials, and join the sub-policies of the best trials.
+    """Search each of some folds by rounds of trials, and join the sub-policies of the best trials.
 
-    `trials` are per fold; a tenth of them is kept, at most `top`. The value of a policy is the
-    share of held-out samples for which the trunk is right on at least one of `views` views.
-    `points` is None if others use the studies.
+    Rounds are independent of each other. `trials` are per fold and round; a tenth of them is kept,
+    at most `top`. The value of a policy is the share of held-out samples for which the trunk is
+    right on at least one of `views` views. `points` is None if others use the studies.
     """
     parts = [_split(task, held_out, fold) for fold in range(folds)]
     nets = [task.train(splits=part, seed=task.seed + fold).net for fold, part in enumerate(parts)]
+    searched = list(product(range(folds), range(rounds)))
+    seeds = [task.seed + fold + ROUND * number for fold, number in searched]
     studies = [
-        open_study(storage, f"{study}-{fold}", task.seed + fold, settings, points)
-        for fold in range(folds)
+        open_study(storage, f"{study}-{fold}-{number}", seed, settings, points)
+        for (fold, number), seed in zip(searched, seeds, strict=True)
     ]
     counted: list[set[int]] = [set() for _ in studies]
     for each, numbers in zip(studies, counted, strict=True):
         add_cost_of_others(each, task, numbers)
     for due in next_counts(lambda: _finished(studies), trials, pause, points):
-        for fold, (each, net, part) in enumerate(zip(studies, nets, parts, strict=True)):
-            value = partial(_value, task, net, part.valid, views)
-            seed = None if points is None else task.seed + fold
+        for (fold, _), seed, each, numbers in zip(searched, seeds, studies, counted, strict=True):
+            value = partial(_value, task, nets[fold], parts[fold].valid, views)
             while len(finished_trials(each)) < due:
-                run_trial(each, task, value, counted[fold], seed)
+                run_trial(each, task, value, numbers, None if points is None else seed)
         yield _join(task, studies, top)
 
 
 def _finished(studies: list[Study]) -> int:
-    """Return how many trials are finished in every fold."""
+    """Return how many trials are finished in every fold and round."""
     return min(len(finished_trials(each)) for each in studies)
 
 
 def _join(task: Task, studies: list[Study], top: int) -> Policy:
-    """Join the sub-policies of the best trials of all folds."""
+    """Join the sub-policies of the best trials of all folds and rounds."""
     kept = max(1, min(top, _finished(studies) // 10))
     return Policy([
         steps

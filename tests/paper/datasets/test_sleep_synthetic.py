@@ -86,6 +86,11 @@ def test_splits_are_standardized_and_share_no_subject():
     assert torch.equal(splits.test.x, again.test.x)
     few = sleep.load(0, nights=(3, 2, 1), windows=8, sizes=(5, 4, 3))
     assert [len(part.y) for part in few] == [5, 4, 3]
+    more = sleep.load(0, nights=(3, 2, 1), windows=(8, 4, 10))
+    assert [len(part.y) for part in more] == [24, 8, 10]
+    assert torch.equal(more.train.x, splits.train.x)
+    with pytest.raises(ValueError, match="three whole numbers"):
+        sleep.load(0, nights=(3, 2, 1), windows=(8, 4))
 
 
 def test_folds_are_those_of_the_paper_where_there_are_that_many():

@@ -176,10 +176,12 @@ def test_a_study_of_settings_that_nobody_kept_goes_on(storage):
 def test_fast_autoaugment_goes_on_too(storage):
     options = {"trials": 2, "pause": 1, "folds": 2, "views": 1, "storage": storage}
     first = fast_autoaugment(task(epochs=1), **options)
-    assert len(next(first).subpolicies) == 2 * 5
+    assert len(next(first).subpolicies) == 2 * 2 * 5  # folds, rounds
     first.close()
     assert len(list(fast_autoaugment(task(epochs=1), **options))) == 1  # not the first again
-    assert len(finished_trials(study(storage, "fast-autoaugment-0"))) == 2
+    rounds = [study(storage, f"fast-autoaugment-0-{number}") for number in range(2)]
+    assert [len(finished_trials(each)) for each in rounds] == [2, 2]
+    assert rounds[0].trials[0].params != rounds[1].trials[0].params
 
 
 @pytest.mark.parametrize("address", ["sqlite:///", "sqlite://", "postgresql://u:p@ss:w@h/x", "x"])

@@ -43,7 +43,7 @@ def load(
     source: Source = "synthetic",
     root: str | None = None,
     nights: tuple[int, int, int] = NIGHTS,
-    windows: int | None = None,
+    windows: int | tuple[int, int, int] | None = None,
     sizes: tuple[int, int, int] | None = None,
     channels: Sequence[str] = CHANNELS,
     reference: str | None = "A2",
@@ -55,12 +55,15 @@ def load(
     """Return standardized windows (N, C, 3000) at 100 Hz of the fold with number `seed`.
 
     Train, valid and test share no subject. `windows` limits the windows of each night, which are
-    evenly spaced; `sizes` limits those of each part. Recordings are read from `root`; Sleep
-    Physionet is downloaded if there is no root. Bad recordings are refused, or skipped with a
-    warning (`bad="skip"`).
+    evenly spaced: one number, or one each for train, valid and test; `sizes` limits those of each
+    part. Recordings are read from `root`; Sleep Physionet is downloaded if there is no root. Bad
+    recordings are refused, or skipped with a warning (`bad="skip"`).
     """
     if sizes is not None:
         validation.sizes(sizes)
+    if windows is not None and not isinstance(windows, int):
+        validation.sizes(windows)
+    per_night = windows if isinstance(windows, Sequence) else (windows,) * 3
     if source not in SOURCES:
         raise ValueError(f"source is one of {', '.join(SOURCES)}; got {source!r}")
     how = Preprocessing(tuple(channels), reference or None, band=band, standard=standard)
@@ -68,14 +71,16 @@ def load(
         if tuple(channels) != CHANNELS:
             raise ValueError(f"synthetic nights have the channels {', '.join(CHANNELS)}")
         # As many as five folds with different test subjects need.
-        found = _synthetic(max(sum(nights), FOLDS * nights[2]), windows, standard)
+        subjects = max(sum(nights), FOLDS * nights[2])
+        found = [_synthetic(subjects, count, standard) for count in per_night]
     else:
-        found = _real(source, root, how, sum(nights), bad, cache)
-    parts = fold(list(found), seed, nights)
+        found = [_real(source, root, how, sum(nights), bad, cache)] * 3
+    parts = fold(list(found[0]), seed, nights)
+    limits = zip(found, parts, per_night, sizes or (None, None, None), strict=True)
     return Splits(
         *(
-            _gather([found[subject]() for subject in part], windows, limit, seed)
-            for part, limit in zip(parts, sizes or (None, None, None), strict=True)
+            _gather([read[subject]() for subject in part], count, limit, seed)
+            for read, part, count, limit in limits
         )
     )
 
