@@ -239,13 +239,15 @@ def test_ranges_wait_for_a_trunk_that_knows_more_than_chance():
     assert trainer("none", select="all").tuner.chance == math.inf
 
 
-def test_the_net_that_is_kept_may_be_scored_on_other_views():
+def test_the_net_that_is_kept_may_be_scored_on_other_views(monkeypatch):
     run = trainer(patience=3)
     run.scores = Scores(views="plain", final_views="net")
     list(run)
+    kept = run.finish()
+    for part, samples in (("valid", run.splits.valid), ("test", run.splits.test)):
+        assert kept[f"{part}_accuracy"] == run.score(samples, "net")["accuracy"]
     shown = []
-    run.net.augment.register_forward_pre_hook(lambda _, inputs: shown.append(len(inputs[0])))
-    run._row({"epoch": 3.0, "task": 0.0, "regularizer": 0.0})
-    assert not shown
+    monkeypatch.setattr(run, "score", lambda _, views=None: shown.append(views) or {})
+    run._scores()
     run.finish()
-    assert shown
+    assert shown == [None, None, "net", "net"]
