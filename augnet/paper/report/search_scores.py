@@ -1,8 +1,8 @@
 """Compare the scores of searches with those of AugNet and of no augmentation."""
 
 import math
-from collections.abc import Mapping
-from statistics import median
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median, stdev
 from typing import TypeAlias
 
 import numpy as np
@@ -12,6 +12,9 @@ from augnet.paper.report.figures.searches import Curve
 BILEVEL = ("adda", "cadda", "dada")
 NO_AUGMENTATION = "none"
 OURS = "augnet"
+# By degrees of freedom; from there on its expansion around the quantile of a normal distribution.
+STUDENT_95 = (6.314, 2.920, 2.353, 2.132, 2.015)
+NORMAL_95 = 1.645
 
 Curves: TypeAlias = Mapping[str, Mapping[int, Curve]]  # by method and seed
 
@@ -51,12 +54,36 @@ def passes_to_match_ours(curves: Curves, method: str) -> list[float]:
     return [passes_to_reach(curves[method][seed], ours[seed].test[-1]) for seed in seeds]
 
 
-def count_wins(curves: Curves, method: str) -> str:
-    """Count the folds in which a method is better than no augmentation."""
+def gain_over_none(curves: Curves, method: str) -> str:
+    """Say by how many points a method is better than no augmentation, paired over folds."""
     gains = _gains(curves, method)
     if not gains:
         return "-"
-    return f"better than none in {sum(gain > 0 for gain in gains)} of {len(gains)}"
+    spread = f" ± {half:.1f}" if (half := _half_interval(gains)) is not None else ""
+    wins = sum(gain > 0 for gain in gains)
+    return f"{fmean(gains):+.1f}{spread} points; better in {wins} of {len(gains)}"
+
+
+def clearly_better(curves: Curves) -> list[str]:
+    """List the methods whose gain over no augmentation has an interval above 0."""
+    found = []
+    for method in curves:
+        gains = _gains(curves, method)
+        half = _half_interval(gains)
+        if half is not None and fmean(gains) > half:
+            found.append(method)
+    return found
+
+
+def _half_interval(gains: Sequence[float]) -> float | None:
+    """Return half of the 90 % interval of the mean (Student's t); None for one value."""
+    if len(gains) < 2:
+        return None
+    freedom, z = len(gains) - 1, NORMAL_95
+    quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    if freedom <= len(STUDENT_95):
+        quantile = STUDENT_95[freedom - 1]
+    return quantile * stdev(gains) / math.sqrt(len(gains))
 
 
 def improves(curves: Curves, method: str) -> bool:
@@ -66,7 +93,7 @@ def improves(curves: Curves, method: str) -> bool:
 
 
 def _gains(curves: Curves, method: str) -> list[float]:
-    """Return the gains over no augmentation on common folds; none for no augmentation itself."""
+    """Return the gains over no augmentation on common folds, in points; none for itself."""
     plain = curves.get(NO_AUGMENTATION, {}) if method != NO_AUGMENTATION else {}
     common = sorted(set(curves[method]) & set(plain))
-    return [float(curves[method][seed].test[-1] - plain[seed].test[-1]) for seed in common]
+    return [100 * float(curves[method][seed].test[-1] - plain[seed].test[-1]) for seed in common]

@@ -16,9 +16,11 @@ from augnet.paper.report import directories
 from augnet.paper.report.figures.searches import Curve, improvement, score_against_cost
 from augnet.paper.report.records import SCHEMA, check_schema
 from augnet.paper.report.search_scores import (
+    NO_AUGMENTATION,
     OURS,
+    clearly_better,
     compare_with_bilevel,
-    count_wins,
+    gain_over_none,
     improves,
     passes_to_match_ours,
 )
@@ -61,7 +63,7 @@ class SearchStudy(NamedTuple):
             "method",
             "folds",
             f"{self.metric} at the end",
-            "fold by fold",
+            "less none, fold by fold (90 % interval)",
             f"thousand passes to the final score of {OURS}",
             "thousand passes in all",
             "seconds",
@@ -72,7 +74,7 @@ class SearchStudy(NamedTuple):
                 method,
                 str(len(seeds)),
                 median_and_range([curve.test[-1] for curve in seeds.values()]),
-                count_wins(self.curves, method),
+                gain_over_none(self.curves, method),
                 median_and_range([n / 1000 for n in passes_to_match_ours(self.curves, method)]),
                 median_and_range([curve.passes[-1] / 1000 for curve in seeds.values()]),
                 median_and_range([curve.seconds[-1] for curve in seeds.values()]),
@@ -83,6 +85,9 @@ class SearchStudy(NamedTuple):
     def sentences(self) -> list[str]:
         """Sentences: AugNet compared with bilevel searches, and methods that do not help."""
         found = [compare_with_bilevel(self.curves, OURS)] if OURS in self.curves else []
+        if NO_AUGMENTATION in self.curves:
+            named = ", ".join(clearly_better(self.curves)) or "no method"
+            found.append(f"Clearly better than no augmentation, paired over folds: {named}.")
         worse = [method for method in self.curves if not improves(self.curves, method)]
         if worse:
             found.append(f"On average no better than no augmentation: {', '.join(worse)}.")

@@ -5,12 +5,19 @@ import json
 import numpy as np
 import pytest
 from report_runs import write_search
+from scipy import stats
 from typer.testing import CliRunner
 
 from augnet.__main__ import app
 from augnet.paper.config import ConfigError, read, resolve
 from augnet.paper.report.figures.searches import Curve, improvement, score_at
-from augnet.paper.report.search_scores import compare_with_bilevel, improves, passes_to_reach
+from augnet.paper.report.search_scores import (
+    clearly_better,
+    compare_with_bilevel,
+    gain_over_none,
+    improves,
+    passes_to_reach,
+)
 from augnet.paper.report.searches import find, load
 
 POINTS = {
@@ -35,7 +42,8 @@ def test_the_page_compares_methods_and_says_which_data(tmp_path):
     page = (out / "sleep-small-search.html").read_text()
     assert "synthetic nights, made by augnet: no real EEG" in page
     assert page.count("<svg") == 3
-    assert page.count("better than none in 2 of 2") == 2
+    assert page.count("points; better in 2 of 2") == 2
+    assert "Clearly better than no augmentation, paired over folds: adda, augnet." in page
     ours = "augnet reaches its final score after 160 passes (median over folds)"
     assert f"{ours}. Never reached in half of the folds or more by: adda." in page
     kept = json.loads((out / "sleep-small-search.json").read_text())
@@ -117,3 +125,20 @@ def test_a_method_improves_on_the_folds_that_it_shares_with_none():
               "bad": {0: curve(0.7), 1: curve(0.6)}, "elsewhere": {2: curve(0.1)}}  # fmt: skip
     better = [method for method in curves if improves(curves, method)]
     assert better == ["none", "good", "elsewhere"]
+
+
+def test_gains_are_paired_over_folds_with_students_interval():
+    def curves(*tests):
+        return {seed: Curve(*np.array([[1.0], [1.0], [test]])) for seed, test in enumerate(tests)}
+
+    plain = (0.5, 0.6, 0.7, 0.5, 0.6, 0.7, 0.5)
+    for folds in (2, 3, 7):
+        rng = np.random.default_rng(folds)
+        gains = rng.normal(0.02, 0.01, folds)
+        known = {"none": curves(*plain[:folds]), "x": curves(*(gains + plain[:folds]))}
+        half = stats.t.ppf(0.95, folds - 1) * stats.sem(100 * gains)
+        said = gain_over_none(known, "x")
+        assert said.startswith(f"{100 * gains.mean():+.1f} ± ")
+        assert float(said.split()[2]) == pytest.approx(half, abs=0.06)
+        assert clearly_better(known) == (["x"] if 100 * gains.mean() > half else [])
+    assert gain_over_none(known, "none") == "-"
