@@ -23,7 +23,9 @@ from augnet.training import descend, update
 class ADDA(GradientSearch):
     """Pretrain a trunk; then alternate: move the policy by its hypergradient, train the trunk.
 
-    `by_class` learns one policy for each class.
+    `by_class` learns one policy for each class. The paper gives a policy learning rate of 5·10⁴.
+    That is far too much for Adam, whose steps have about the length of the rate: `sgd=True` moves
+    the policy by the plain hypergradient, which is small enough for such a rate.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class ADDA(GradientSearch):
         pause: int = 2,
         step: float = 0.1,
         policy_lr: float = 1e-2,
+        sgd: bool = False,
         by_class: bool = False,
     ) -> None:
         super().__init__(task, epochs, pause)
@@ -45,7 +48,11 @@ class ADDA(GradientSearch):
             RelaxedPolicy(task.transforms, generator=first).to(task.device) for _ in range(classes)
         ]
         self.learned = [p for policy in self.relaxed for p in policy.parameters()]
-        self.policy_optimizer = torch.optim.Adam(self.learned, policy_lr, betas=(0.5, 0.999))
+        self.policy_optimizer: torch.optim.Optimizer = (
+            torch.optim.SGD(self.learned, policy_lr)
+            if sgd
+            else torch.optim.Adam(self.learned, policy_lr, betas=(0.5, 0.999))
+        )
         self.trunk_optimizer = torch.optim.Adam(
             self.trunk.parameters(), task.training.lr, betas=task.training.betas
         )

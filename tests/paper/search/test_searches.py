@@ -44,6 +44,11 @@ def test_it_finds_what_was_planted_better_than_chance(name):
     assert share(planted) > max(0.25, *map(share, HARMFUL))
 
 
+def test_adda_finds_it_by_plain_gradients_of_large_rates_too():
+    found = shares(last("adda", epochs=15, pause=15, sgd=True, policy_lr=100.0).policy)
+    assert found[UNSEEN] > max(0.25, *(found.get(name, 0.0) for name in HARMFUL))
+
+
 @pytest.mark.parametrize("name", ["randaugment", "trivialaugment"])
 def test_no_search_uses_all_transforms_evenly(name):
     policy = last(name).policy
