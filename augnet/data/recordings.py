@@ -1,9 +1,10 @@
 """Read recordings, EDF or FIF: windows of signals, labeled by annotations."""
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -22,12 +23,20 @@ MAX_TIME = 1e9
 """Seconds of an onset: thirty years."""
 MAX_WINDOW, EVENT_WINDOW = 30.0, 1.0
 """Seconds of a window: at most, and for annotations without a duration."""
-IGNORED = ("BAD", "EDGE")
-"""Annotations that begin with these mark data that should not be used."""
+BAD = re.compile(r"(bad|edge)([ _].*)?", re.IGNORECASE | re.DOTALL)
+"""The text of annotations that mark data that should not be used."""
 
 Mark: TypeAlias = tuple[float, float, str]
 """Onset and duration in seconds, and the text of an annotation."""
-Opened: TypeAlias = tuple[Path, Any, Sequence[Mark]]
+
+
+class Opened(NamedTuple):
+    """A recording, its annotations that are labels, and those that mark bad data."""
+
+    file: Path
+    raw: Any
+    marks: Sequence[Mark]
+    bad: Sequence[Mark]
 
 
 def recordings(
@@ -45,23 +54,30 @@ def recordings(
     """
     log = ReadLog()
     files = [path] if path.is_file() else _files(path, options, log)
-    raws = [(file, _open(file, log)) for file in files]
-    opened: list[Opened] = [(file, raw, _marks(raw)) for file, raw in raws if raw is not None]
-    if labeled and not any(marks for _, _, marks in opened):
-        opened = _by_folder(path, opened, log)
+    opened = _without_parts([each for file in files if (each := _open(file, log))], log)
+    if labeled:
+        for each in opened:
+            for _, _, text in each.bad:
+                log.skip("annotations of bad data", f"{text} in {each.file.name}")
+        if not any(each.marks for each in opened):
+            opened = _by_folder(path, opened, log)
     parts: list[np.ndarray[Any, Any]] = []
     labels: list[str] = []
     names: list[str] = []
     groups: list[int] = []
-    for file, raw, marks in opened:
-        if labeled and not marks:
+    doubted: dict[str, None] = {}
+    for each in opened:
+        file = each.file
+        if labeled and not each.marks:
             log.skip("recordings without annotations", file.name)
             continue
         if spec is None:
-            spec = _choose_spec(raw, marks, options, file)
-        cut = _cut(raw, marks if labeled else None, spec, file, log)
+            spec = _choose_spec(each.raw, each.marks, options, file)
+        bad_channels = [name for name in spec.channels if name in each.raw.info["bads"]]
+        cut = _cut(each, labeled, spec, log)
         if cut is None:
             continue
+        doubted |= dict.fromkeys(bad_channels)
         onsets, texts, data = cut
         parts.append(data)
         labels += texts
@@ -70,6 +86,11 @@ def recordings(
     if spec is None or not names:
         hint = ". Labels are annotations, or one sub-folder per class" if labeled else ""
         raise DataError(f"no windows in {path}: {'; '.join(log) or 'no recordings'}{hint}")
+    if doubted:
+        log.note(
+            f"channels that some recordings mark as bad are used: {', '.join(doubted)} "
+            "(learn --channels chooses others)"
+        )
     y, classes = encode(labels, "classification") if labeled else (None, ())
     x = torch.from_numpy(np.concatenate(parts))
     windows = Collection(x, y, classes, tuple(names), spec, log, torch.tensor(groups))
@@ -89,7 +110,7 @@ def is_recording(path: Path) -> bool:
     return path.name.lower().endswith(SUFFIXES)
 
 
-def _open(path: Path, log: ReadLog) -> Any:
+def _open(path: Path, log: ReadLog) -> Opened | None:
     try:
         import mne
     except ImportError:
@@ -97,33 +118,50 @@ def _open(path: Path, log: ReadLog) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about file names and missing headers
-            return mne.io.read_raw(path, preload=False, verbose="error")
+            raw = mne.io.read_raw(path, preload=False, verbose="error")
     except Exception as error:  # MNE raises all kinds of errors for damaged files
         log.skip("recordings that cannot be read", f"{path.name}: {one_line(error)}")
         return None
+    marks: list[Mark] = []
+    bad: list[Mark] = []
+    for mark in _marks(raw):
+        (bad if BAD.fullmatch(mark[2]) else marks).append(mark)
+    return Opened(path, raw, marks, bad)
+
+
+def _without_parts(opened: Iterable[Opened], log: ReadLog) -> list[Opened]:
+    """Leave out files that MNE reads as a part of another one: FIF files are split at 2 GB."""
+    opened = list(opened)
+    parts = {Path(name).resolve() for each in opened for name in each.raw.filenames[1:]}
+    found = []
+    for each in opened:
+        if each.file.resolve() in parts:
+            log.skip("parts of another recording, which are read with it", each.file.name)
+        else:
+            found.append(each)
+    return found
 
 
 def _marks(raw: Any) -> list[Mark]:
     """Return onset, duration and text of annotations; onsets count from the first sample."""
-    first = raw.first_samp / raw.info["sfreq"] if raw.info["meas_date"] is not None else 0.0
+    first = raw.first_samp / raw.info["sfreq"]  # MNE counts from the start of the measurement
     return [
         (float(each["onset"]) - first, float(each["duration"]), str(each["description"]))
         for each in raw.annotations
-        if not str(each["description"]).upper().startswith(IGNORED)
     ]
 
 
 def _by_folder(path: Path, opened: Sequence[Opened], log: ReadLog) -> list[Opened]:
     """Label whole recordings by the first folder below `path`, if there are two or more."""
-    if path.is_file() or any(file.parent == path for file, _, _ in opened):
+    if path.is_file() or any(each.file.parent == path for each in opened):
         return list(opened)
-    names = [file.relative_to(path).parts[0] for file, _, _ in opened]
+    names = [each.file.relative_to(path).parts[0] for each in opened]
     if len(set(names)) < 2:
         return list(opened)
     log.note("recordings have no annotations: they are labeled by their folders")
     return [
-        (file, raw, [(0.0, raw.n_times / raw.info["sfreq"], name)])
-        for (file, raw, _), name in zip(opened, names, strict=True)
+        each._replace(marks=[(0.0, each.raw.n_times / each.raw.info["sfreq"], name)])
+        for each, name in zip(opened, names, strict=True)
     ]
 
 
@@ -132,7 +170,9 @@ def _choose_spec(raw: Any, marks: Sequence[Mark], options: ReadOptions, file: Pa
     import mne
 
     channels, window = options.channels, options.window
-    known = [raw.ch_names[i] for i in mne.pick_types(raw.info, eeg=True, meg=True, seeg=True)]
+    # Channels that this recording marks as bad may be good in all others.
+    picks = mne.pick_types(raw.info, eeg=True, meg=True, seeg=True, exclude=())
+    known = [raw.ch_names[i] for i in picks]
     missing = [name for name in channels if name not in raw.ch_names]
     if missing or not (channels or known):
         raise DataError(
@@ -156,13 +196,10 @@ def _choose_spec(raw: Any, marks: Sequence[Mark], options: ReadOptions, file: Pa
 
 
 def _cut(
-    raw: Any,
-    marks: Sequence[Mark] | None,
-    spec: InputSpec,
-    file: Path,
-    log: ReadLog,
+    opened: Opened, labeled: bool, spec: InputSpec, log: ReadLog
 ) -> tuple[list[float], list[str], np.ndarray[Any, Any]] | None:
     """Return the onsets, labels and windows (N, C, T) of one recording."""
+    file, raw, marks, bad = opened
     assert spec.sfreq is not None
     assert spec.window is not None
     if abs(spec.window * spec.sfreq - spec.shape[1]) > 1:
@@ -184,7 +221,7 @@ def _cut(
         log.skip("recordings that cannot be read", f"{file.name}: {one_line(error)}")
         return None
     length = spec.shape[1]
-    if marks is None:
+    if not labeled:
         marks = [(0.0, data.shape[1] / spec.sfreq, "")]
     onsets, labels = [], []
     most = data.shape[1] / spec.sfreq / spec.window + 1  # more do not fit into the recording
@@ -199,8 +236,21 @@ def _cut(
     starts = np.round(np.asarray(onsets) * spec.sfreq).astype(int)
     complete = (starts >= 0) & (starts + length <= data.shape[1])
     log.skip("windows that reach beyond their recording", file.name, int((~complete).sum()))
-    if not complete.any():
+    good = complete & ~_overlap(starts, length, bad, spec.sfreq)
+    log.skip("windows that overlap bad data", file.name, int((complete & ~good).sum()))
+    if not good.any():
         return None
-    windows = data[:, starts[complete, None] + np.arange(length)].swapaxes(0, 1)
-    kept = np.flatnonzero(complete)
+    windows = data[:, starts[good, None] + np.arange(length)].swapaxes(0, 1)
+    kept = np.flatnonzero(good)
     return [onsets[i] for i in kept], [labels[i] for i in kept], np.ascontiguousarray(windows)
+
+
+def _overlap(
+    starts: np.ndarray[Any, Any], length: int, marks: Sequence[Mark], sfreq: float
+) -> np.ndarray[Any, Any]:
+    """Return which windows overlap an annotation, or have one without a duration inside."""
+    found = np.zeros(len(starts), dtype=bool)
+    for onset, duration, _ in marks:
+        begin, end = np.round(onset * sfreq), np.round((onset + duration) * sfreq)
+        found |= (starts < end) & (starts + length > begin)
+    return found

@@ -335,13 +335,18 @@ def test_recordings_become_windows(tmp_path):
     assert (found.input_spec.sfreq, found.input_spec.window) == (100.0, 5.0)
     assert found.input_spec.channels == ("C3", "C4")
     assert found.classes == ("sleep", "wake")
-    assert found.log.counts == {"annotations shorter than a window": 1}
-    assert torch.allclose(found.x[2, 0, 0], torch.tensor(1000 / 1e8))
+    assert found.log.counts == {
+        "annotations of bad data": 1,
+        "annotations shorter than a window": 1,
+        "windows that overlap bad data": 1,
+    }
+    assert torch.allclose(found.x[1, 0, 0], torch.tensor(1000 / 1e8))
     half = read(path, window=2.5, channels=("C4",))
-    assert tuple(half.x.shape) == (24, 1, 250)
+    assert tuple(half.x.shape) == (23, 1, 250)
     plain = read(path, found.input_spec, labeled=False)
-    assert len(plain) == 12
-    assert plain.names[1] == "one_raw.fif at 5 s"
+    assert len(plain) == 11
+    assert plain.names[0] == "one_raw.fif at 5 s"
+    assert plain.log.counts == {"windows that overlap bad data": 1}
 
 
 def test_events_without_duration_and_other_rates(tmp_path):
@@ -366,6 +371,66 @@ def test_events_without_duration_and_other_rates(tmp_path):
     assert not files[0] & files[1]
     assert train.groups is None  # one recording cannot be halved
     assert "fitted and held-out samples come from the same recordings" in train.log
+
+
+def test_all_parts_of_a_split_recording_are_one_group(tmp_path):
+    mne = pytest.importorskip("mne")
+    path = recording(tmp_path / "a_raw.fif", STAGES, sfreq=2000.0)
+    (tmp_path / "split").mkdir()
+    recording(tmp_path / "split" / "b_raw.fif", STAGES, sfreq=2000.0)
+    whole = mne.io.read_raw(path, verbose="error")
+    whole.save(tmp_path / "split" / path.name, split_size=1_400_000, buffer_size_sec=1)
+    parts = sorted(path.name for path in (tmp_path / "split").iterdir())
+    assert len(parts) > 2
+    found = read(tmp_path / "split")
+    assert len(found) == 24
+    assert found.groups.bincount().tolist() == [12, 12]
+    reason = "parts of another recording, which are read with it"
+    assert found.log.counts == {reason: len(parts) - 2}
+    assert len(read(tmp_path / "split", found.input_spec, labeled=False)) == 24
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_windows_begin_where_mne_has_the_annotations(tmp_path, measured):
+    mne = pytest.importorskip("mne")
+    data = np.arange(6000.0)[None] / 1e8
+    raw = mne.io.RawArray(data, mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
+    if measured:
+        raw.set_meas_date(1_000_000_000)
+    raw.set_annotations(mne.Annotations([12.0, 20.0, 40.0], 0.0, ["a", "b", "a"]))
+    raw.crop(tmin=10).save(tmp_path / "a_raw.fif", verbose="error")
+    again = mne.io.read_raw(tmp_path / "a_raw.fif", preload=True, verbose="error")
+    events, _ = mne.events_from_annotations(again, verbose="error")
+    starts = again.get_data()[0, events[:, 0] - again.first_samp]
+    assert np.allclose(starts, [1200 / 1e8, 2000 / 1e8, 4000 / 1e8])
+    found = read(tmp_path / "a_raw.fif")
+    assert np.allclose(found.x[:, 0, 0].numpy(), starts)
+    assert found.names[0] == "a_raw.fif at 2 s"
+
+
+def test_only_marks_of_bad_data_are_no_classes(tmp_path):
+    marks = [(5.0 * n, 5.0, "Badminton" if n % 2 else "edges") for n in range(12)]
+    bad = [(0.0, 1.0, "bad"), (12.0, 0.0, "EDGE boundary"), (20.0, 5.0, "Bad_blink")]
+    found = read(recording(tmp_path / "a_raw.fif", marks + bad))
+    assert found.classes == ("Badminton", "edges")
+    assert [float(name.split()[-2]) for name in found.names] == [
+        5.0, 15.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0
+    ]  # fmt: skip
+    assert found.log.counts == {"annotations of bad data": 3, "windows that overlap bad data": 3}
+
+
+def test_channels_that_are_marked_as_bad_are_used_with_a_note(tmp_path):
+    mne = pytest.importorskip("mne")
+    path = recording(tmp_path / "a_raw.fif", STAGES)
+    raw = mne.io.read_raw(path, preload=True, verbose="error")
+    raw.info["bads"] = ["C4"]
+    raw.save(path, overwrite=True, verbose="error")
+    recording(tmp_path / "b_raw.fif", STAGES)
+    found = read(tmp_path)
+    assert found.input_spec.channels == ("C3", "C4")
+    assert len(found) == 24
+    assert any("mark as bad are used: C4 (" in note for note in found.log)
+    assert not list(read(tmp_path, channels=("C3",)).log)
 
 
 def test_recordings_without_annotations_are_labeled_by_their_folders(tmp_path):
