@@ -25,9 +25,17 @@ def with_views(net: AugNet, views: str) -> AugNet:
     """
     if views == "net":
         return net
-    if views == "plain":
-        return AugNet(identity, net.trunk, net.aggregate, copies=1)
-    return AugNet(active_in_eval(net.augment), net.trunk, net.aggregate, net.copies)
+    augment, copies = (
+        (identity, 1) if views == "plain" else (active_in_eval(net.augment), net.copies)
+    )
+    return AugNet(
+        augment,
+        net.trunk,
+        net.aggregate,
+        copies,
+        max_batch=net.max_batch,
+        sampling=net.sampling,
+    )
 
 
 @torch.no_grad()

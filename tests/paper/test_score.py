@@ -59,6 +59,20 @@ def test_views_are_the_nets_plain_or_its_own():
     assert not torch.equal(learned.trunk.seen[: len(x)], x)
 
 
+@pytest.mark.parametrize("views", ["plain", "own"])
+def test_other_views_keep_how_the_net_draws_and_chunks_its_copies(views):
+    mine = net(copies=4)
+    policy = net(crop_flip(padding=1, side=8), copies=4)
+    for each in (mine, policy):
+        each.sampling, each.max_batch = "stratified", 40
+        other = with_views(each, views).eval()
+        assert (other.sampling, other.max_batch) == ("stratified", 40)
+        other(samples().x, generator())
+        assert len(each.trunk.seen) == 40
+    own = with_views(mine, "own").eval()
+    assert torch.equal(own(samples().x, generator()), mine(samples().x, generator()))
+
+
 def test_plain_samples_are_told_and_flipped_ones_are_not():
     data = samples()
     assert accuracy(with_views(net(), "plain"), data, generator())["accuracy"] == 1

@@ -1,7 +1,8 @@
 """Compute the points of figure 6b: cost and scores, after each policy or after each epoch.
 
 `SearchCurve` retrains the trunk from scratch with each policy that a search finds. `TrainingCurve`
-trains a variant of the experiment end to end. Both can be left after any point and resumed.
+trains a variant of the experiment end to end. Both can be left after any point and resumed. Neither
+counts the time to score the test set.
 """
 
 import time
@@ -14,6 +15,7 @@ from augnet.layers import ByClass, Policy
 from augnet.net import AugNet
 from augnet.paper.config import Config
 from augnet.paper.datasets import Samples, Splits
+from augnet.paper.run import build_probe
 from augnet.paper.search.gradient import GradientSearch
 from augnet.paper.search.task import Task, with_one_test_sample
 from augnet.paper.train import Trainer
@@ -70,6 +72,7 @@ class SearchCurve:
             trained = task.train(found.policy)
             seconds = found.seconds + time.perf_counter() - began
             passes = found.passes + task.passes - before
+            # The test set is scored here, after the time is taken.
             yield Point(seconds, passes, trained.valid, trained.test, found.policy)
 
     def state_dict(self) -> dict[str, Any] | None:
@@ -90,7 +93,7 @@ class SearchCurve:
 class TrainingCurve:
     """Train a variant end to end; iterate for one point per epoch, that of the best epoch so far.
 
-    The time to score the test set is not counted.
+    A probe of the tuner sees each sample once per epoch, which is a pass, too.
     """
 
     def __init__(self, config: Config, seed: int, net: AugNet, splits: Splits) -> None:
@@ -98,9 +101,10 @@ class TrainingCurve:
         self.fabric = Fabric(accelerator="auto", devices=1)
         # Invariances are not part of a point.
         scores = config.scores.model_copy(update={"invariance": []})
+        probe = build_probe(config)
         training = (config.train, config.regularizer, seed, self.fabric, scores, config.tuner)
-        self.trainer = Trainer(net, with_one_test_sample(splits), *training)
-        self.passes_per_epoch = len(splits.train.y) * net.train_copies
+        self.trainer = Trainer(net, with_one_test_sample(splits), *training, probe)
+        self.passes_per_epoch = len(splits.train.y) * (net.train_copies + (probe is not None))
         self.seconds = self.test = 0.0
 
     def __iter__(self) -> Iterator[Point]:

@@ -6,7 +6,8 @@ forward and backward; unlike seconds, passes do not depend on other jobs on the 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -101,8 +102,9 @@ class Task:
                     on_epoch(epoch, row[f"valid_{metric}"])
             trainer.finish()
         kept = trainer.rows[trainer.best_epoch if self.training.patience else -1]
-        test = trainer.score(splits.test)
-        return TrainedNet(trainer.net, kept[f"valid_{metric}"], test[metric])
+        test = splits.test
+        valid = kept[f"valid_{metric}"]
+        return TrainedNet(trainer.net, valid, lambda: trainer.score(test)[metric])
 
     def batch_size(self, samples: Samples) -> int:
         """Return the size of the batches of some samples."""
@@ -128,9 +130,18 @@ def with_one_test_sample(splits: Splits) -> Splits:
     return Splits(splits.train, splits.valid, Samples(*(each[:1] for each in splits.test)))
 
 
-class TrainedNet(NamedTuple):
-    """A trained net with its validation and test scores."""
+@dataclass
+class TrainedNet:
+    """A trained net with its validation and test scores.
+
+    The test set is scored when `test` is read, so that searches spend no time on it.
+    """
 
     net: AugNet
     valid: float
-    test: float
+    score_test: Callable[[], float]
+
+    @cached_property
+    def test(self) -> float:
+        """The test score."""
+        return self.score_test()
