@@ -85,7 +85,8 @@ def encode_groups(groups: Any, count: int, path: Path, name: str) -> Tensor:
 def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[str, ...]]:
     """Convert labels to numbers; return these and the names of classes (none for regression).
 
-    With `auto`, numbers with a fractional part are for regression, and all else are classes.
+    With `auto`, numbers with a fractional part are for regression, and all else are classes. Names
+    of classes are labels as they are written: "1", "01" and "1.0" are three classes.
     """
     array = np.asarray(labels)
     if array.dtype.kind == "O":
@@ -94,43 +95,57 @@ def encode(labels: Sequence[Any], task: Task = "auto") -> tuple[Tensor, tuple[st
         raise DataError(f"labels are numbers or strings; got an array of {array.dtype}")
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "surrogateescape")
-    if array.dtype.kind == "U":
-        numbers = _numbers(array, task)
-        if numbers is not None and (task == "regression" or (numbers % 1 != 0).any()):
-            array = numbers
-        elif numbers is not None and (np.abs(numbers) < MAX_WHOLE).all():
-            array = numbers.astype(np.int64)
     if array.ndim > 1 and array.shape[1:] == (1,):
         array = array[:, 0]
-    fractions = array.dtype.kind == "f" and not (array[np.isfinite(array)] % 1 == 0).all()
-    if task == "regression" or (task == "auto" and (fractions or array.ndim > 1)):
-        return torch.as_tensor(to_float(array)), ()
+    numbers = _numbers(array, task) if array.dtype.kind == "U" else array
+    if numbers is not None and (task == "regression" or (task == "auto" and _are_values(numbers))):
+        return torch.as_tensor(to_float(numbers)), ()
     if array.ndim > 1:
         raise DataError(
             f"classification takes one label per sample; got shape {array.shape}: argmax(1)?"
         )
     if array.dtype.kind == "f":
-        if not np.isfinite(array).all():
-            raise DataError("some labels are NaN: remove those samples, or use --task regression")
-        if (np.abs(array) >= MAX_WHOLE).any():
-            raise DataError(
-                f"some labels are as large as {np.abs(array).max():.3g}: use --task regression if "
-                "these are values, and names as labels if they are classes"
-            )
-        array = array.astype(np.int64)
-    names, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+        array = _without_fractions(array)
+    names, found, counts = np.unique(array, return_inverse=True, return_counts=True)
     if len(names) > MAX_CLASSES:
         raise DataError(
             f"{len(names)} classes are too many (the limit is {MAX_CLASSES}): for numbers, use "
             "--task regression"
         )
-    if task == "auto" and array.dtype.kind in "iu" and look_like_values(torch.as_tensor(counts)):
+    whole = array.dtype.kind in "iu" or (numbers is not None and (abs(numbers) < MAX_WHOLE).all())
+    if task == "auto" and whole and look_like_values(torch.as_tensor(counts)):
         raise DataError(
             f"{len(array)} samples have {len(names)} different whole numbers as labels, most of "
             f"them {int(np.median(counts))} times or less: use --task regression if these are "
             "values, and --task classification if they are classes"
         )
-    return torch.as_tensor(numbers.astype(np.int64)), _class_names(names)
+    order = _order(names)
+    return torch.as_tensor(np.argsort(order)[found]), _class_names(names[order])
+
+
+def _are_values(numbers: np.ndarray[Any, Any]) -> bool:
+    """Return whether numbers are for regression: some have fractions, or samples have several."""
+    return numbers.ndim > 1 or bool((numbers[np.isfinite(numbers)] % 1 != 0).any())
+
+
+def _without_fractions(labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return classes that are floats as whole numbers, or as text if some have fractions."""
+    if not np.isfinite(labels).all():
+        raise DataError("some labels are NaN: remove those samples, or use --task regression")
+    if (np.abs(labels) >= MAX_WHOLE).any():
+        raise DataError(
+            f"some labels are as large as {np.abs(labels).max():.3g}: use --task regression if "
+            "these are values, and names as labels if they are classes"
+        )
+    return labels.astype(str if (labels % 1 != 0).any() else np.int64)
+
+
+def _order(names: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the order of classes: by their numbers if all of them are, and else by name."""
+    numbers = [_number(name) for name in names]
+    if not np.isfinite(numbers).all():
+        return np.arange(len(names))
+    return np.argsort(numbers, kind="stable")
 
 
 def _class_names(names: Iterable[Any]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -129,9 +129,8 @@ def _open(path: Path, log: ReadLog) -> Opened | None:
     return Opened(path, raw, marks, bad)
 
 
-def _without_parts(opened: Iterable[Opened], log: ReadLog) -> list[Opened]:
+def _without_parts(opened: Sequence[Opened], log: ReadLog) -> list[Opened]:
     """Leave out files that MNE reads as a part of another one: FIF files are split at 2 GB."""
-    opened = list(opened)
     parts = {Path(name).resolve() for each in opened for name in each.raw.filenames[1:]}
     found = []
     for each in opened:

@@ -465,6 +465,33 @@ def test_labels_become_classes_or_values():
         encode(np.eye(3), "classification")
 
 
+@pytest.mark.parametrize("task", ["auto", "classification"])
+def test_classes_that_are_written_differently_are_not_merged(task):
+    y, classes = encode(["01", "1", "007", "10", "9", "1"], task)
+    assert classes == ("01", "1", "007", "9", "10")
+    assert y.tolist() == [0, 1, 2, 4, 3, 1]
+    assert encode(["7", "b", "007"], task)[1] == ("007", "7", "b")
+    assert encode([1.0, 0.0], task)[1] == ("0", "1")
+    assert encode([["3"], ["12"]], task)[1] == ("3", "12")
+
+
+def test_classes_with_fractions_are_kept_apart(tmp_path):
+    y, classes = encode(["2", "0.5", "0.7", "1.2", "0.5"], "classification")
+    assert classes == ("0.5", "0.7", "1.2", "2")
+    assert y.tolist() == [3, 0, 1, 2, 0]
+    assert encode(np.array([2.0, 0.5, 10.0]), "classification")[1] == ("0.5", "2.0", "10.0")
+    assert encode(np.array([0.7, 0.5], dtype=np.float32), "classification")[1] == ("0.5", "0.7")
+    for name in ("0.5", "0.7", "1.2", "2"):
+        draw(tmp_path / name / "1.png")
+    assert read(tmp_path).classes == ("0.5", "0.7", "1.2", "2")
+
+
+def test_labels_of_several_numbers_are_values():
+    y, classes = encode([["1", "2"], ["3", "4"]])
+    assert classes == ()
+    assert y.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
 def test_rows_are_drawn_evenly_from_all_classes():
     y = torch.tensor([0] * 90 + [1] * 10)
     rows = draw_rows(y, 100, 20, seed=0)
