@@ -18,6 +18,7 @@ from augnet.paper.search.space import RelaxedPolicy
 from augnet.paper.search.task import Task
 from augnet.paper.search.unrolled import Unrolled
 from augnet.training import descend, update
+from augnet.transforms.base import grouped
 
 
 class ADDA(GradientSearch):
@@ -72,10 +73,12 @@ class ADDA(GradientSearch):
 
     def step(self, batch: Samples) -> Mapping[str, Tensor]:
         """Move the policy by its hypergradient, then train the trunk on views."""
-        train = partial(self._train_loss, batch, seed=self.loop.done + 1)
+        train = partial(self._train_loss, batch, self.loop.done, *self.step_seeds)
         valid = partial(self.task.loss, self.trunk, *next(self.valid))
         valid_loss, direction = self.unrolled.after(train, valid)
         update(self.policy_optimizer, self.unrolled.hypergradient(train, direction, self.learned))
+        for policy in self.relaxed:
+            policy.project()
         loss = train()
         descend(self.trunk_optimizer, loss)
         return {"train_loss": loss, "valid_loss": torch.tensor(valid_loss)}
@@ -85,15 +88,22 @@ class ADDA(GradientSearch):
         policies = [policy.harden() for policy in self.relaxed]
         return ByClass(policies) if self.by_class else policies[0]
 
-    def _train_loss(self, batch: Samples, seed: int) -> Tensor:
-        """Compute the loss of views; views and dropout are the same for the same seed."""
+    def _train_loss(self, batch: Samples, first: int, seed: int, dropout: int) -> Tensor:
+        """Compute the loss of views; views and dropout are the same for the same seeds.
+
+        The first samples of a batch, or of a class in it, have the sub-policy of number `first`.
+        """
         x, y = batch
         generator = Generator(device=x.device).manual_seed(seed)
-        torch.manual_seed(seed)
-        if len(self.relaxed) == 1:
-            return self.task.loss(self.trunk, self.relaxed[0](x, generator, seed), y)
-        views = ByClass(self.relaxed).labeled(x, y, generator)
-        return self.task.loss(self.trunk, views, y)
+        torch.manual_seed(dropout)
+        choice = y if self.by_class else torch.zeros_like(y)
+        groups, back = grouped(choice, len(self.relaxed))
+        views = [
+            policy(x[rows], generator, first)
+            for policy, rows in zip(self.relaxed, groups, strict=True)
+            if len(rows)
+        ]
+        return self.task.loss(self.trunk, torch.cat(views)[back], y)
 
 
 CADDA = partial(ADDA, by_class=True)

@@ -68,21 +68,23 @@ class DADA(GradientSearch):
 
     def step(self, batch: Samples) -> Mapping[str, Tensor]:
         """Train surrogate and policy by a draw, then the trunk with the same draw."""
-        seed = self.loop.done + 1
+        views, dropout = self.step_seeds
         draw = Draw(self.pairs, self.generator)
-        train = partial(self._train_loss, batch, draw, seed)
-        valid = partial(self._loss, *next(self.valid), seed)
+        train = partial(self._train_loss, batch, draw, views, dropout)
+        others = next(self.valid)
+        valid = partial(self._loss, *others, dropout)
         valid_loss, direction = self.unrolled.after(train, valid)
-        gain = self._relative_gain(valid_loss, valid, len(batch.y))
+        gain = self._relative_gain(valid_loss, valid, len(others.y))
         gradients = relax(gain, draw, self.surrogate, [self.pairs.logits, self.pairs.gates])
         self._train_surrogate(gradients)
-        magnitudes = self.pairs.raw_magnitudes
+        magnitudes = self.pairs.magnitudes
         (slope,) = (
             self.unrolled.hypergradient(train, direction, [magnitudes])
             if any(draw.applied)
             else [torch.zeros_like(magnitudes)]
         )
         update(self.policy_optimizer, [g.detach() for g in (*gradients, slope)])
+        self.pairs.project()
         loss = train()
         descend(self.trunk_optimizer, loss)
         return {"train_loss": loss, "valid_loss": torch.tensor(valid_loss)}
@@ -116,11 +118,11 @@ class DADA(GradientSearch):
         super().load_state_dict(state)
         self.gain_scale = state["gain_scale"]
 
-    def _train_loss(self, batch: Samples, draw: Draw, seed: int) -> Tensor:
-        """Compute the loss of views by a draw, the same for the same seed."""
+    def _train_loss(self, batch: Samples, draw: Draw, seed: int, dropout: int) -> Tensor:
+        """Compute the loss of views by a draw, the same for the same seeds."""
         x, y = batch
         generator = Generator(device=x.device).manual_seed(seed)
-        return self._loss(self.pairs.view(x, draw.pair, draw.applied, generator), y, seed)
+        return self._loss(self.pairs.view(x, draw.pair, draw.applied, generator), y, dropout)
 
     def _loss(self, x: Tensor, y: Tensor, seed: int) -> Tensor:
         torch.manual_seed(seed)  # for dropout

@@ -101,6 +101,7 @@ class FasterAutoAugment(GradientSearch):
         scores, realism = self.critic(views)
         policy_loss = CLASS_WEIGHT * F.cross_entropy(scores, y[:half]) - realism.mean()
         _descend_own(self.policy_optimizer, policy_loss)
+        self.relaxed.project()
         self.task.passes += 5 * half  # samples, views, two for the slope, and the policy's
         return {"critic_loss": critic_loss, "policy_loss": policy_loss}
 

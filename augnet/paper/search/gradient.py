@@ -44,6 +44,12 @@ class GradientSearch(ABC):
     def policy(self) -> Policy | ByClass:
         """Return the policy as it is now."""
 
+    @property
+    def step_seeds(self) -> tuple[int, int]:
+        """The seeds of this step: of views, and of dropout. Other folds have others."""
+        first = 1_000_003 * self.task.seed + 2 * (self.loop.done + 1)
+        return first, first + 1
+
     def __iter__(self) -> Iterator[Policy | ByClass]:
         """Search to the end; yield the policy after every `pause` epochs and after the last."""
         epochs = iter(self.loop)

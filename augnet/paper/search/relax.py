@@ -15,7 +15,6 @@ from augnet.layers import Policy, Step
 from augnet.paper.search.space import STEPS, SUBPOLICIES
 from augnet.transforms import Transform
 from augnet.transforms.noise import uniform
-from augnet.transforms.relax import unit_interval
 
 TEMPERATURE = 0.5  # of the relaxed draws
 
@@ -33,13 +32,12 @@ class Pairs(nn.Module):
         self.pairs = list(combinations(range(len(transforms)), STEPS)) if several else [(0, 0)]
         self.logits = nn.Parameter(torch.zeros(len(self.pairs)))
         self.gates = nn.Parameter(torch.zeros(len(self.pairs), STEPS))
-        self.raw_magnitudes = nn.Parameter(torch.full((len(self.pairs), STEPS), 0.5))
+        self.magnitudes = nn.Parameter(torch.full((len(self.pairs), STEPS), 0.5))
 
     def view(self, x: Tensor, pair: int, applied: list[bool], generator: Generator) -> Tensor:
         """Transform a batch by those transforms of a pair that are applied."""
-        magnitudes = unit_interval(self.raw_magnitudes)[pair]
         for number, magnitude, is_applied in zip(
-            self.pairs[pair], magnitudes, applied, strict=True
+            self.pairs[pair], self.magnitudes[pair], applied, strict=True
         ):
             if is_applied:
                 transform = self.transforms[number]
@@ -48,11 +46,16 @@ class Pairs(nn.Module):
         return x
 
     @torch.no_grad()
+    def project(self) -> None:
+        """Move magnitudes back into [0, 1]; call it after each step."""
+        self.magnitudes.clamp_(0, 1)
+
+    @torch.no_grad()
     def harden(self, count: int = SUBPOLICIES) -> Policy:
         """Return the policy of the most likely pairs."""
         chosen = self.logits.topk(min(count, len(self.pairs))).indices.tolist()
         probabilities = torch.sigmoid(self.gates).tolist()
-        magnitudes = unit_interval(self.raw_magnitudes).tolist()
+        magnitudes = self.magnitudes.tolist()
         return Policy([
             [
                 Step(self.transforms[number], probabilities[pair][k], magnitudes[pair][k])

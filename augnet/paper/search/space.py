@@ -14,7 +14,7 @@ from augnet.layers import Policy, Step
 from augnet.transforms import Transform, build_transforms, spread
 from augnet.transforms.base import full_precision
 from augnet.transforms.noise import uniform
-from augnet.transforms.relax import bernoulli, unit_interval
+from augnet.transforms.relax import bernoulli
 
 SUBPOLICIES, STEPS = 5, 2
 TEMPERATURE = 0.05  # of the choice between transforms (Hataya et al. 2020)
@@ -60,23 +60,23 @@ class RelaxedPolicy(nn.Module):
 
         # Different from the start: equal sub-policies would stay equal.
         self.logits = near(0.0, 0.02)
-        self.raw_probabilities = near(0.5, 0.2)
-        self.raw_magnitudes = near(0.5, 0.2)
+        self.probabilities = near(0.5, 0.2)
+        self.magnitudes = near(0.5, 0.2)
 
     @property
     def weights(self) -> Tensor:
         """The weight of each transform in each step."""
         return torch.softmax(self.logits / TEMPERATURE, dim=-1)
 
-    @property
-    def probabilities(self) -> Tensor:
-        """The probability of each transform in each step."""
-        return unit_interval(self.raw_probabilities)
+    @torch.no_grad()
+    def project(self) -> None:
+        """Move probabilities and magnitudes back into [0, 1]; call it after each step.
 
-    @property
-    def magnitudes(self) -> Tensor:
-        """The magnitude of each transform in each step."""
-        return unit_interval(self.raw_magnitudes)
+        Their gradients are the true ones, also at the ends. A gradient that is cut off there would
+        be wrong for bilevel searches, which move a policy by differences of gradients.
+        """
+        self.probabilities.clamp_(0, 1)
+        self.magnitudes.clamp_(0, 1)
 
     def forward(self, x: Tensor, generator: Generator | None = None, first: int = 0) -> Tensor:
         """Return a view of each sample; the batch starts with the sub-policy of number `first`.

@@ -97,7 +97,7 @@ def test_a_relaxed_policy_has_gradients_and_the_same_views_for_the_same_seed():
     for parameter in policy.parameters():
         assert parameter.grad.isfinite().all()
     assert policy.logits.grad.abs().sum() > 0
-    assert policy.raw_probabilities.grad.abs().sum() > 0
+    assert policy.probabilities.grad.abs().sum() > 0
     assert policy(x[:3]).shape == (3, *x.shape[1:])
 
 
@@ -156,3 +156,54 @@ def test_a_gradient_search_leaves_the_global_random_numbers_alone(name):
     given = task(epochs=1)
     next(iter(SEARCHES[name](given, epochs=1)))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_gradients_at_the_ends_are_the_true_ones_and_steps_stay_within():
+    policy = RelaxedPolicy(task().transforms)
+    with torch.no_grad():
+        policy.magnitudes.fill_(0.0)
+        policy.probabilities.fill_(1.0)
+    for sign in (-1, 1):  # neither direction is cut off
+        slopes = torch.autograd.grad(
+            sign * (policy.magnitudes.sum() + policy.probabilities.sum()),
+            [policy.magnitudes, policy.probabilities],
+        )
+        assert all(slope.eq(sign).all() for slope in slopes)
+    with torch.no_grad():
+        policy.magnitudes -= 0.5
+        policy.probabilities += 0.5
+    policy.project()
+    assert policy.magnitudes.eq(0).all() and policy.probabilities.eq(1).all()
+
+
+def test_a_class_of_one_sample_trains_all_its_subpolicies():
+    given = task()
+    search = SEARCHES["cadda"](given, epochs=1, pause=1)
+    x, y = given.splits.train
+    few = torch.cat(((y == 0).nonzero()[:7, 0], (y == 1).nonzero()[:1, 0]))
+    batch, seen = type(given.splits.train)(x[few], y[few]), set()
+    for first in range(5):
+        loss = search._train_loss(batch, first, 0, 1)
+        (slope,) = torch.autograd.grad(loss, search.relaxed[1].logits)
+        seen |= set(slope.abs().sum((1, 2)).nonzero()[:, 0].tolist())
+    assert seen == set(range(5))
+
+
+def test_steps_of_other_folds_have_other_seeds():
+    seeds = {
+        each
+        for seed in (0, 1)
+        for each in SEARCHES["dada"](task(seed=seed), epochs=1, pause=1).step_seeds
+    }
+    assert len(seeds) == 4
+
+
+def test_randaugment_has_one_strength_and_the_identity():
+    (policy,) = SEARCHES["randaugment"](task(), rounds=1, magnitude=0.3)
+    steps = {steps[0].transform.name: steps[0] for steps in policy.subpolicies[:-1]}
+    assert steps["sign_flip"].transform.limit == steps["sign_flip"].magnitude == 1
+    assert steps["gaussian_noise"].magnitude == 0.3
+    x = torch.randn(400, *task().splits.train.x.shape[1:])
+    still = (policy.train()(x, torch.Generator().manual_seed(0)) == x).flatten(1).all(1)
+    unchanged = (1 + 0.7**2) / 5  # by the identity, or as neither of two channels was dropped
+    assert still.float().mean().item() == pytest.approx(unchanged, abs=0.07)
