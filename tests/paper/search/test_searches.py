@@ -173,7 +173,8 @@ def test_gradients_at_the_ends_are_the_true_ones_and_steps_stay_within():
         policy.magnitudes -= 0.5
         policy.probabilities += 0.5
     policy.project()
-    assert policy.magnitudes.eq(0).all() and policy.probabilities.eq(1).all()
+    assert policy.magnitudes.eq(0).all()
+    assert policy.probabilities.eq(1).all()
 
 
 def test_a_class_of_one_sample_trains_all_its_subpolicies():
