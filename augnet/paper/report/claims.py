@@ -103,12 +103,14 @@ def _findings(claim: Claim, table: dict[tuple[str, int], Record]) -> list[Findin
         finding = Finding(variant, {}, name, {}, {})
         for (each, seed), record in table.items():
             value = read(record, claim) if each == variant else None
-            if value is None or (other and (reference, seed) not in table):
+            compared = table.get((reference, seed)) if other else None
+            reference_value = read(compared, theirs) if compared else None
+            if value is None or (other and reference_value is None):
                 continue
             finding.values[seed] = value
             if other:
-                finding.reference_values[seed] = read(table[reference, seed], theirs)
-            finding.held[seed] = holds(claim, value, finding.reference_values.get(seed))
+                finding.reference_values[seed] = reference_value
+            finding.held[seed] = holds(claim, value, reference_value)
         findings.append(finding)
     return findings
 

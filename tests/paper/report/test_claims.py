@@ -245,6 +245,22 @@ def test_variants_are_compared_seed_by_seed():
     ]
 
 
+def test_a_reference_without_the_quantity_is_not_judged():
+    changes = {
+        "variants": (
+            'variants = ["one-layer", "two-layers"]',
+            'variants = ["one-layer"]\nabove = { variants = ["two-layers"] }',
+        ),
+        "quantity": ('"test-accuracy"', '"invariance"\ncopies = 4'),
+        "criterion": ("at_least = 0.8\n", ""),
+    }
+    ours = [record(seed=seed, measured=MEASURED) for seed in (0, 1)]
+    theirs = [record("two-layers", 0), record("two-layers", 1)]
+    assert judged(*ours, *theirs, **changes).kind == "unknown"
+    theirs[1] = record("two-layers", 1, measured=MEASURED)
+    assert judged(*ours, *theirs, **changes).findings[0].held == {1: False}
+
+
 def test_mistakes_in_claims_are_explained():
     for old, new, message in (
         ("says", "sais", "unknown key 'expect.claims.0.sais': did you mean 'says'?"),
