@@ -270,6 +270,7 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue, as tensors and plain values."""
+        device = self.fabric.device
         return {
             "net": self.net.state_dict(),
             "best": self.best,
@@ -281,16 +282,23 @@ class Trainer:
             "order": self.order.get_state(),
             "generators": self._gather(self.generator.get_state()),
             "torch": self._gather(torch.get_rng_state()),
+            "cuda": self._gather(torch.cuda.get_rng_state(device)) if self._on_cuda else None,
             "loop": self.loop.state_dict(),
         }
 
     def _gather(self, state: Tensor) -> Tensor:
         """Stack the states of all processes, one row each."""
-        states = [state.to(self.fabric.device)]
+        states = [state]
         if self.fabric.world_size > 1:
-            states = [torch.empty_like(states[0]) for _ in range(self.fabric.world_size)]
-            torch.distributed.all_gather(states, state.to(self.fabric.device))
+            state = state.to(self.fabric.device)
+            states = [torch.empty_like(state) for _ in range(self.fabric.world_size)]
+            torch.distributed.all_gather(states, state)
         return torch.stack(states).cpu()
+
+    @property
+    def _on_cuda(self) -> bool:
+        """Whether dropout draws from a generator of CUDA, which has a state of its own."""
+        return self.fabric.device.type == "cuda"
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state."""
@@ -310,6 +318,8 @@ class Trainer:
         # Clones, because torch reads a state from the start of its storage.
         self.generator.set_state(state["generators"][rank].clone())
         torch.set_rng_state(state["torch"][rank].clone())
+        if self._on_cuda and state.get("cuda") is not None:  # states of before have none
+            torch.cuda.set_rng_state(state["cuda"][rank].clone(), self.fabric.device)
         self.loop.load_state_dict(state["loop"])
 
 

@@ -81,6 +81,29 @@ def test_a_state_goes_on_where_another_stopped():
     torch.testing.assert_close(resumed.net.state_dict(), whole.net.state_dict(), rtol=0, atol=0)
 
 
+class OnCuda:
+    """A fabric on a GPU, for what a trainer asks of it to keep its state."""
+
+    device, world_size, global_rank = torch.device("cuda", 1), 1, 0
+
+
+def test_on_cuda_the_state_has_that_of_its_generator(monkeypatch):
+    theirs = {OnCuda.device: torch.arange(16, dtype=torch.uint8)}
+    monkeypatch.setattr(torch.cuda, "get_rng_state", theirs.__getitem__)
+    monkeypatch.setattr(
+        torch.cuda, "set_rng_state", lambda state, device: theirs.update({device: state})
+    )
+    mine = trainer()
+    assert mine.state_dict()["cuda"] is None  # on a CPU
+    mine.fabric = OnCuda()
+    saved = mine.state_dict()
+    theirs[OnCuda.device] = theirs[OnCuda.device] + 1
+    mine.load_state_dict({key: value for key, value in saved.items() if key != "cuda"})
+    assert theirs[OnCuda.device][0] == 1  # a state of before says nothing about it
+    mine.load_state_dict(saved)
+    assert torch.equal(theirs[OnCuda.device], torch.arange(16, dtype=torch.uint8))
+
+
 def test_patience_stops_and_keeps_the_best():
     # Nothing learns at this rate: the first epoch is the best, and then comes the patience.
     run = trainer(epochs=50, lr=1e-12, patience=2)
