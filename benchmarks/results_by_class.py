@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from results_files import Kept, lines_of, made_at, read, seeds_of, share
 
@@ -144,8 +145,7 @@ def _median(name: str, runs: Sequence[Kept], expected: bool) -> str:
     limit = [part for part in clear if part["status"] == "reached_limit"]
     if 2 * len(limit) > len(clear):
         return f"{sign}limit"
-    strengths = sorted(part["strength"] for part in clear)
-    return f"{sign}{strengths[len(strengths) // 2]:.3g}"
+    return f"{sign}{median(part['strength'] for part in clear):.3g}"
 
 
 def _digits(runs: Sequence[Kept]) -> list[tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from results_by_class import class_ranges
 from results_files import Kept, lines_of, made_at, read, seeds_of, seen, share
@@ -245,4 +246,4 @@ def _costs(runs: Sequence[Kept]) -> str:
     costs = sorted(100 * run["cost"] for run in runs if run["cost"] is not None)
     if not costs:
         return "-"
-    return f"{costs[len(costs) // 2]:.1f} ({costs[0]:.1f} to {costs[-1]:.1f}) points"
+    return f"{median(costs):.1f} ({costs[0]:.1f} to {costs[-1]:.1f}) points"

@@ -104,6 +104,26 @@ def test_ranges_of_classes_are_judged_and_mistakes_are_named(tmp_path):
     assert "- sectors, seed 0, 0: bounded, 9; the truth is 0.0" in page
 
 
+def test_medians_of_two_seeds_are_in_the_middle(tmp_path):
+    def changed(name, *runs):
+        kept = json.loads((ROOT / "results" / f"{name}.json").read_text())
+        first = next(run for run in kept["runs"] if run.get("truths", True))
+        kept["runs"] = [first | run | {"seed": seed} for seed, run in enumerate(runs)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(kept))
+
+    def part(strength):
+        return {"name": "0", "status": "bounded", "strength": strength, "reason": ""}
+
+    parts = [[part(20.0)], [part(30.0)]]
+    known = {"truths": {"0": 28.0}, "right": {"0": True}}
+    changed("by-class", *(known | {"parts": each} for each in parts))
+    changed("audit", {"cost": 0.1}, {"cost": 0.3})
+    shutil.copy(ROOT / "results" / "sinusoids.json", tmp_path)
+    pages = results_pages.pages(tmp_path)
+    assert "| 28 | 25 |" in pages["results/by-class.md"]
+    assert "| 20.0 (10.0 to 30.0) points |" in pages["results/audit.md"]
+
+
 def test_counts_have_intervals():
     assert share(0, 0) == "-"
     assert share(10, 10) == "10 of 10 (79 to 100 %)"
