@@ -5,6 +5,7 @@
     options      the options of reading
     read_log     what was skipped and why, what was changed
     input_spec   how samples are read and scaled
+    scales       images on the scale that a model takes
     collection   what every reader returns
     folders      all files below a folder, each folder once
     images       a folder of images with one sub-folder per class

@@ -12,6 +12,7 @@ from augnet.data.collection import Collection, draw_rows, encode, encode_groups,
 from augnet.data.input_spec import DIMENSIONS, InputSpec
 from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
+from augnet.data.scales import rescale
 from augnet.text import one_line
 
 CHANNELS = (1, 3, 4)
@@ -51,7 +52,9 @@ def arrays(
         groups = None if groups is None else groups[rows]
     samples = _with_axes(_tensor(np.ascontiguousarray(x)), spec, log)
     names = tuple(map(str, rows.tolist()))
-    if spec is None:
+    if spec is not None:
+        samples = rescale(samples, spec, log)
+    else:
         signals = samples.dim() == 3
         for option in ("sfreq", "channels"):
             if not signals and getattr(options, option):

@@ -10,13 +10,14 @@ from typing import Literal
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from augnet.data.collection import Collection, draw_rows, encode, encode_groups
 from augnet.data.folders import walk
 from augnet.data.input_spec import InputSpec
 from augnet.data.options import ReadOptions
 from augnet.data.read_log import DataError, ReadLog
+from augnet.data.scales import rescale
 from augnet.text import printable
 
 MAX_PIXELS = 64_000_000
@@ -25,6 +26,11 @@ MAX_SIDE = 64
 """The longer side of images, unless --size is given."""
 HEADERS_READ = 200
 """The number of images whose headers decide on the size and on gray or color."""
+WHITES = (1.0, 255.0, 1023.0, 4095.0, 16383.0, 65535.0)
+"""White in images of more than 8 bits: in floats, and with 8, 10, 12, 14 and 16 bits used."""
+TRANSPARENT = ("LA", "PA", "RGBA", "RGBa")
+MODES: dict[int, Literal["L", "RGB"]] = {1: "L", 3: "RGB"}
+"""How image files are read, by the number of channels."""
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 UNSAFE_FORMATS = {"EPS"}
 """Pillow passes these to another program (Ghostscript): not safe for files from others."""
@@ -74,11 +80,13 @@ def files(
     with warnings.catch_warnings():
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         warnings.simplefilter("ignore", UserWarning)  # about metadata that is not used
-        if spec is None:
-            spec = _choose_spec(chosen, options.size, log)
-        pixels, good = _load(chosen, spec, log)
+        how = _choose_spec(chosen, options.size, log) if spec is None else _for_files(spec, root)
+        how = _with_white(how, chosen, log)
+        pixels, good = _load(chosen, how, log)
     if not good:
         raise DataError(f"none of {len(chosen)} images can be read: {'; '.join(log)}")
+    x = torch.from_numpy(pixels)
+    x = x if spec is None else rescale(x, spec, log)
     kept = [rows[number] for number in good]
     names = tuple(printable(os.path.relpath(paths[row], root)) for row in kept)
     classes: tuple[str, ...] = ()
@@ -87,7 +95,7 @@ def files(
     numbers = None
     if groups is not None:
         numbers = encode_groups([groups[row] for row in kept], len(kept), root, "groups")
-    return Collection(torch.from_numpy(pixels), y, classes, names, spec, log, numbers)
+    return Collection(x, y, classes, names, how, log, numbers)
 
 
 def _is_sample(file: Path, root: Path, labeled: bool, log: ReadLog) -> bool:
@@ -114,8 +122,9 @@ def _choose_spec(paths: Sequence[Path], size: int | None, log: ReadLog) -> Input
     for path in paths[::step]:
         try:
             with Image.open(path, formats=_formats()) as image:
-                shapes.append((image.height, image.width))
-                gray = gray and (image.mode in ("1", "L", "LA") or image.mode.startswith("I"))
+                width, height = image.size
+                shapes.append((width, height) if _is_turned(image) else (height, width))
+                gray = gray and (image.mode in ("1", "L", "LA") or _is_deep(image))
         except _FAULTS:
             continue  # logged when the image is read
     if not shapes:
@@ -130,6 +139,73 @@ def _choose_spec(paths: Sequence[Path], size: int | None, log: ReadLog) -> Input
         log.note(f"{mixed} were resized to {height} × {width} pixels (--size changes that)")
     mode: Literal["L", "RGB"] = "L" if gray else "RGB"
     return InputSpec(kind="images", shape=(1 if gray else 3, height, width), mode=mode)
+
+
+def _for_files(spec: InputSpec, root: Path) -> InputSpec:
+    """Return how image files are read for a model, also if it was learned from arrays."""
+    if spec.kind != "images":
+        raise DataError(
+            f"{root} is read as images; the model takes {spec.kind} of shape {spec.shape}"
+        )
+    if spec.shape[0] not in MODES:
+        raise DataError(
+            f"image files are read with 1 or 3 channels; the model takes images of shape "
+            f"{spec.shape}: save them as x in a file .npz"
+        )
+    return spec.model_copy(update={"mode": MODES[spec.shape[0]]})
+
+
+def _with_white(spec: InputSpec, paths: Sequence[Path], log: ReadLog) -> InputSpec:
+    """Choose the value of white of images of more than 8 bits, one for all of them."""
+    with _threads() as pool:
+        found = [value for value in pool.map(_largest, paths) if value is not None]
+    if not found:
+        return spec
+    largest = max(found)
+    white = spec.white or next((white for white in WHITES if white >= largest), largest)
+    cut = f" (larger ones, up to {largest:g}, are white, too)" if largest > white else ""
+    log.note(f"values of images of more than 8 bits go from 0, black, to {white:g}, white{cut}")
+    return spec.model_copy(update={"white": white})
+
+
+def _largest(path: Path) -> float | None:
+    """Return the largest value of an image of more than 8 bits; None for others."""
+    try:
+        with Image.open(path, formats=_formats()) as image:
+            if not _is_deep(image) or image.width * image.height > MAX_PIXELS:
+                return None
+            values = np.asarray(image, dtype=np.float32)
+    except _FAULTS:
+        return None  # logged when the image is read
+    return float(values.max(where=np.isfinite(values), initial=0.0))
+
+
+def _is_deep(image: Image.Image) -> bool:
+    """Return whether pixels have more than 8 bits."""
+    return image.mode == "F" or image.mode.startswith("I")
+
+
+def _is_turned(image: Image.Image) -> bool:
+    """Return whether the EXIF orientation exchanges height and width; Pillow turns TIFF itself."""
+    if image.format == "TIFF":
+        return False
+    if image.format == "PNG" and "exif" not in image.info:
+        return False  # it may follow the pixels, and looking for it would decode them
+    return image.getexif().get(ExifTags.Base.Orientation) in (5, 6, 7, 8)
+
+
+def _on_white(image: Image.Image) -> tuple[Image.Image, bool]:
+    """Put an image with transparent parts on white; return whether there are any, too."""
+    if image.mode not in TRANSPARENT and "transparency" not in image.info:
+        return image, False
+    image = image.convert("RGBA")
+    if image.getchannel("A").getextrema() == (255, 255):
+        return image, False
+    return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image), True
+
+
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
 
 _FAULTS = (
@@ -148,10 +224,11 @@ def _load(
     """Read images into one array of bytes; return it and the indices of those that were read."""
     pixels = np.empty((len(paths), *spec.shape), dtype=np.uint8)
     good = []
+    transparent = []
 
     def one(number: int) -> str | None:
         try:
-            pixels[number] = _pixels(paths[number], spec)
+            pixels[number], has_transparency = _pixels(paths[number], spec)
         except (Image.DecompressionBombWarning, Image.DecompressionBombError):
             return "too many pixels: an image bomb?"
         except PermissionError:
@@ -162,32 +239,42 @@ def _load(
             return "NaN or infinite values"
         except _FAULTS:
             return "damaged"
+        if has_transparency:
+            transparent.append(number)
         return None
 
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    with _threads() as pool:
         for number, fault in enumerate(pool.map(one, range(len(paths)))):
             if fault is None:
                 good.append(number)
             else:
                 log.skip(fault, paths[number])
+    if transparent:
+        log.note(f"{len(transparent)} images have transparent parts: these are white")
     return (pixels if len(good) == len(paths) else pixels[good]), good
 
 
-def _pixels(path: Path, spec: InputSpec) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def _pixels(
+    path: Path, spec: InputSpec
+) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.uint8]], bool]:
+    """Return the bytes of an image, and whether it has transparent parts."""
+    assert spec.mode is not None
     _, height, width = spec.shape
     with Image.open(path, formats=_formats()) as image:
         if image.width * image.height > MAX_PIXELS:
             raise Image.DecompressionBombError
-        image.draft(spec.mode, (2 * width, 2 * height))  # JPEG: decode no more than needed
+        wide, high = (height, width) if _is_turned(image) else (width, height)
+        image.draft(spec.mode, (2 * wide, 2 * high))  # JPEG: decode no more than needed
         upright = ImageOps.exif_transpose(image)
-        if upright.mode.startswith("I") or upright.mode == "F":  # of 16 bits or more
+        if _is_deep(upright):
             deep = np.asarray(upright, dtype=np.float32)
             if not np.isfinite(deep).all():
                 raise _NotFiniteError
-            top = 65535.0 if deep.max() > 255 else 255.0 if deep.max() > 1 else 1.0
-            upright = Image.fromarray((deep * (255 / top)).clip(0, 255).astype(np.uint8))
+            scaled = deep * (255 / (spec.white or WHITES[-1]))
+            upright = Image.fromarray(scaled.clip(0, 255).round().astype(np.uint8))
+        upright, has_transparency = _on_white(upright)
         upright = upright.convert(spec.mode)
         if upright.size != (width, height):
             upright = upright.resize((width, height), Image.Resampling.BILINEAR)
         array = np.asarray(upright, dtype=np.uint8)
-    return array[None] if spec.mode == "L" else array.transpose(2, 0, 1)
+    return array[None] if spec.mode == "L" else array.transpose(2, 0, 1), has_transparency

@@ -26,8 +26,12 @@ class InputSpec(BaseModel):
     """Of one sample: (C, H, W), (C, T) or (D,)."""
     center: tuple[Finite, ...] = (0.0,)
     scale: tuple[Annotated[Finite, Field(gt=0)], ...] = (1.0,)
+    values: Literal["bytes", "floats"] | None = None
+    """What images are as they are read; None in files of older versions, which do not say it."""
     mode: Literal["L", "RGB"] | None = None
     """Of image files: gray or color."""
+    white: Annotated[Finite, Field(gt=0)] | None = None
+    """The value of white in image files of more than 8 bits; None if there are none."""
     sfreq: Annotated[Finite, Field(gt=0)] | None = None
     """The sampling rate of signals, in Hz."""
     channels: tuple[str, ...] = ()
@@ -53,7 +57,7 @@ class InputSpec(BaseModel):
         return {key: value for key, value in known.items() if value}
 
     def fitted(self, x: Tensor) -> "InputSpec":
-        """Return a copy with `center` and `scale` computed from training samples.
+        """Return a copy with `center`, `scale` and `values` computed from training samples.
 
         Images of bytes go from 0 to 255. Other images keep their values if these lie in [0, 1], and
         else go from their minimum to their maximum.
@@ -65,7 +69,9 @@ class InputSpec(BaseModel):
                 low, high = x.min().item(), x.max().item()
                 if low >= 0 and high <= 1:
                     low, high = 0.0, 1.0
-            return self.model_copy(update={"center": (low,), "scale": (max(high - low, 1e-12),)})
+            scaled = {"center": (low,), "scale": (max(high - low, 1e-12),)}
+            values = "floats" if x.is_floating_point() else "bytes"
+            return self.model_copy(update=scaled | {"values": values})
         others = [dim for dim in range(x.dim()) if dim != 1]
         std, mean = torch.std_mean(x.double(), dim=others, correction=0)
         std = torch.where(std > 1e-9 * mean.abs().clamp(min=1e-30), std, 1.0)

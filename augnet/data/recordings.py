@@ -52,6 +52,8 @@ def recordings(
     onset. If there are no annotations, but one sub-folder per class, folders are the labels. With
     `labeled=False`, windows follow each other from the beginning to the end.
     """
+    if spec is not None:
+        _check(spec, path)
     log = ReadLog()
     files = [path] if path.is_file() else _files(path, options, log)
     opened = _without_parts([each for file in files if (each := _open(file, log))], log)
@@ -99,6 +101,19 @@ def recordings(
         log.note(f"{len(rows)} of {len(x)} windows were drawn (--max-samples)")
         windows = windows[rows]
     return windows.finite()
+
+
+def _check(spec: InputSpec, path: Path) -> None:
+    """Refuse recordings for a model that was learned from something else."""
+    if spec.kind != "signals":
+        raise DataError(
+            f"{path} is read as recordings; the model takes {spec.kind} of shape {spec.shape}"
+        )
+    if spec.sfreq is None or spec.window is None:
+        raise DataError(
+            f"{path} is read as recordings; the model was learned from arrays: save windows of "
+            f"shape {spec.shape} as x in a file .npz, in the unit and at the rate of these arrays"
+        )
 
 
 def _files(path: Path, options: ReadOptions, log: ReadLog) -> list[Path]:

@@ -77,6 +77,76 @@ def test_gray_deep_and_transparent_images_are_read(tmp_path):
     assert read(tmp_path).input_spec.mode == "RGB"
 
 
+def test_images_on_nothing_are_on_white(tmp_path):
+    drawing = Image.new("RGBA", (20, 16), (0, 0, 0, 0))
+    drawing.paste((0, 0, 0, 255), (0, 0, 10, 16))
+    palette = Image.new("P", (20, 16), 1)
+    palette.putpalette([0, 0, 0, 0, 0, 0])
+    palette.paste(0, (0, 0, 10, 16))
+    opaque = Image.new("RGBA", (20, 16), (0, 0, 0, 255))
+    for name in ("rgba", "gray", "palette", "opaque"):
+        (tmp_path / name).mkdir()
+    drawing.save(tmp_path / "rgba" / "1.png")
+    drawing.convert("LA").save(tmp_path / "gray" / "1.png")
+    palette.save(tmp_path / "palette" / "1.png", transparency=1)
+    opaque.save(tmp_path / "opaque" / "1.png")
+    found = read(tmp_path)
+    for image, name in zip(found.x, found.names, strict=True):
+        left, right = image[..., :10], image[..., 10:]
+        assert not left.any()
+        assert right.eq(0 if name.startswith("opaque") else 255).all()
+    assert list(found.log) == ["3 images have transparent parts: these are white"]
+
+
+def save_deep(path, largest, dtype=np.uint16):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.zeros((16, 20), dtype=dtype)
+    pixels[:, 10:] = largest
+    Image.fromarray(pixels).save(path)
+
+
+@pytest.mark.parametrize(
+    ("largest", "white"), [(1, 1), (200, 255), (256, 1023), (3000, 4095), (5000, 16383)]
+)
+def test_deep_images_have_one_white(tmp_path, largest, white):
+    save_deep(tmp_path / "a" / "1.png", largest)
+    save_deep(tmp_path / "b" / "1.png", largest // 4)
+    draw(tmp_path / "b" / "2.png", (100, 100, 100), mode="L")
+    found = read(tmp_path)
+    expected = [round(255 * largest / white), round(255 * (largest // 4) / white), 100]
+    assert found.x[:, 0, 0, 19].tolist() == expected
+    assert found.input_spec.white == white
+    note = f"values of images of more than 8 bits go from 0, black, to {white}, white"
+    assert note in list(found.log)
+    again = read(tmp_path / "b", found.input_spec, labeled=False)
+    assert again.x[:, 0, 0, 19].tolist() == expected[1:]
+    save_deep(tmp_path / "b" / "3.png", 65535)
+    again = read(tmp_path / "b", found.input_spec, labeled=False)
+    assert again.x[:, 0, 0, 19].tolist() == [*expected[1:], 255]
+    assert f"{note} (larger ones, up to 65535, are white, too)" in again.log
+
+
+def test_floats_beyond_16_bits_and_black_images_are_read(tmp_path):
+    save_deep(tmp_path / "a" / "1.tif", 1e6, np.float32)
+    save_deep(tmp_path / "b" / "1.tif", 0, np.float32)
+    found = read(tmp_path)
+    assert found.input_spec.white == 1e6
+    assert found.input_spec.mode == "L"
+    assert found.x.amax((1, 2, 3)).tolist() == [255, 0]
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "tif"])
+def test_photographs_that_are_turned_keep_their_proportions(tmp_path, suffix):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for name in "ab":
+        draw(tmp_path / name / f"1.{suffix}", size=(640, 320), exif=exif)
+    found = read(tmp_path)
+    assert found.input_spec.shape == (3, 64, 32)
+    assert read(tmp_path, size=16).input_spec.shape == (3, 16, 8)
+    assert "64 × 32" in str(found.log)
+
+
 def test_photographs_are_turned_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6
