@@ -1,11 +1,15 @@
 """Random numbers: transforms draw all of theirs here, on the device of the input."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
+
+MOST_STRATIFIED = 8
+"""Draws of more numbers per sample, such as phases, are independent: strata would gain nothing."""
 
 
 def uniform(
@@ -28,10 +32,12 @@ class Strata(Generator):
     """A generator for the copies of a batch, whose uniform draws form a Latin hypercube.
 
     Of C copies of a sample, each draws from another C-th of the range; the order is drawn anew for
-    each draw. So each copy keeps its distribution, means stay unbiased, and copies cannot all fall
-    on one side. The choice of a transform in a layer is such a draw, so transforms are used in
-    proportion to their weights. Normal draws are independent. Even spacing with one random offset
-    was tried instead, and did worse (docs/studies/what-did-not-work.md).
+    each draw, and for each number if a draw has several per sample, such as one per channel. So
+    each copy keeps its distribution, means stay unbiased, and copies cannot all fall on one side.
+    The choice of a transform in a layer is such a draw, so transforms are used in proportion to
+    their weights. Normal draws are independent, and so are draws of more than `MOST_STRATIFIED`
+    numbers per sample. Even spacing with one random offset was tried instead, and did worse
+    (docs/studies/what-did-not-work.md).
 
     If the number of copies has a divisor from 4 to 8, such as 5 of 20, each run of so many copies
     (`run_length`) has one copy in each part of the range of that size, too. So the first copies are
@@ -63,18 +69,22 @@ class Strata(Generator):
 
     def draw(self, shape: tuple[int, ...], source: dict[str, Any]) -> Tensor:
         """Draw from [0, 1); the n-th draws of all copies are stratified together."""
-        batch = tuple(size // self.count for size in shape[:1])
+        if math.prod(shape[1:]) > MOST_STRATIFIED:
+            return torch.rand(shape, **source)
+        one = (*(size // self.count for size in shape[:1]), *shape[1:])
         if self.first == 0:
-            self.orders.append(_order(self.copies, batch, source))
-        if self.draws >= len(self.orders) or self.orders[self.draws].shape[1:] != batch:
+            self.orders.append(_order(self.copies, one, source))
+        if self.draws >= len(self.orders) or self.orders[self.draws].shape[1:] != one:
             raise RuntimeError(
                 "stratified copies make the same draws, but this one made more or others: "
                 "sampling='independent' takes any augment"
             )
         order = self.orders[self.draws][self.first : self.first + self.count]
-        stratum = order.reshape(-1, *(1,) * (len(shape) - 1)) if shape else order[0]
+        stratum = order.flatten(0, 1) if shape else order[0]
         self.draws += 1
-        return (torch.rand(shape, **source) + stratum) / self.copies
+        drawn = (torch.rand(shape, **source) + stratum) / self.copies
+        # The highest stratum can round to 1.
+        return drawn.clamp_(max=1 - torch.finfo(drawn.dtype).eps / 2)
 
 
 def run_length(copies: int) -> int:
@@ -83,7 +93,7 @@ def run_length(copies: int) -> int:
 
 
 def _order(copies: int, shape: tuple[int, ...], source: dict[str, Any]) -> Tensor:
-    """Draw the order in which copies take the strata of a range: (C, B), a permutation each."""
+    """Draw the order in which copies take the strata: (C, *shape), a permutation per number."""
     size = run_length(copies)
     runs = copies // size
     part = torch.rand((runs, size, *shape), **source).argsort(1)  # of the range, for each copy
@@ -91,10 +101,23 @@ def _order(copies: int, shape: tuple[int, ...], source: dict[str, Any]) -> Tenso
     return (part * runs + within.transpose(0, 1).gather(1, part)).flatten(0, 1)
 
 
+def global_generators() -> list[Generator]:
+    """Return the default generators of all devices in use: CPU, and accelerators if initialized."""
+    found = [torch.default_generator]
+    for module in (torch.cuda, torch.xpu):
+        if module.is_initialized():
+            found += module.default_generators
+    if torch.backends.mps.is_available() and not torch.mps._is_in_bad_fork():
+        found.append(torch.mps._get_default_mps_generator())
+    return found
+
+
 def _default(device: torch.device) -> Generator:
     """Return the default generator of a device."""
     if device.type == "cpu":
         return torch.default_generator
+    if device.type == "mps":  # it has one device, and no list of generators
+        return torch.mps._get_default_mps_generator()
     module = torch.get_device_module(device)
     index = module.current_device() if device.index is None else device.index
     return module.default_generators[index]
