@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from augnet import validation
 from augnet.transforms.base import ANYTHING, COLOR_IMAGES, IMAGES, SIGNALS, Domain, Transform
 from augnet.transforms.function import (
     RandomFunction,
@@ -28,6 +29,8 @@ DOMAINS = {
     "color_images": COLOR_IMAGES,
     "signals": SIGNALS,
 }
+SAMPLES = 8
+"""The laws take so many samples: an example of fewer is repeated."""
 CLOSE = 1e-3
 """A function may change values by so much at strength 0: others resample, and round."""
 
@@ -165,8 +168,11 @@ def _domain(domain: str | Domain) -> Domain:
 def _check(transform: Transform, example: Tensor | None) -> None:
     """Refuse a function that is no transform, with the law that it breaks."""
     from augnet.testing import check_transform, example_input
+    from augnet.testing.base import many
 
-    x = example_input(transform) if example is None else example
+    if example is not None:
+        validation.batch(example, transform.name)
+    x = example_input(transform) if example is None else many(example, max(SAMPLES, len(example)))
     rest = _called(transform, x, 0.0)
     if rest.shape != x.shape:
         made, given = tuple(rest.shape), tuple(x.shape)

@@ -19,7 +19,7 @@ from augnet.transforms.base import (
     Unsigned,
     per_sample,
 )
-from augnet.transforms.noise import uniform
+from augnet.transforms.noise import global_generators, uniform
 
 SEEDS = 2**24
 """Seeds of random functions: whole numbers that float32 holds exactly."""
@@ -120,14 +120,19 @@ class RandomFunction(_Function, Transform):
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed torch, numpy and Python, and restore their states."""
+    """Seed torch on all devices in use, numpy and Python, and restore their states."""
     legacy, plain = np.random.get_state(), random.getstate()  # noqa: NPY002
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        random.seed(seed)
-        try:
-            yield
-        finally:
-            np.random.set_state(legacy)  # noqa: NPY002
-            random.setstate(plain)
+    # torch.manual_seed would also seed an accelerator that is initialized later.
+    generators = global_generators()
+    states = [generator.get_state() for generator in generators]
+    for generator in generators:
+        generator.manual_seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+        np.random.set_state(legacy)  # noqa: NPY002
+        random.setstate(plain)

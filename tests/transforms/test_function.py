@@ -10,6 +10,7 @@ from augnet.learn import Invariance
 from augnet.learn.strengths import apply_at_strength
 from augnet.testing import check_transform
 from augnet.transforms import TRANSFORMS, build_transforms, from_audio, from_operation
+from augnet.transforms.function import seeded
 
 
 def test_a_function_is_called_at_the_strength_of_each_sample():
@@ -79,6 +80,53 @@ def test_a_random_function_keeps_its_random_numbers_at_all_strengths():
     assert torch.get_rng_state().equal(before[0])
     assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
     check_transform(noise)
+
+
+def test_accelerators_in_use_are_seeded_and_restored(monkeypatch):
+    gpus = [torch.Generator().manual_seed(n) for n in (1, 2)]
+    for module, name in (
+        (torch.cuda, "manual_seed_all"),
+        (torch.xpu, "manual_seed_all"),
+        (torch.mps, "manual_seed"),
+    ):  # these would also seed a device that is initialized later
+        monkeypatch.setattr(module, name, lambda seed: pytest.fail("a device stays seeded"))
+    monkeypatch.setattr(torch.cuda, "default_generators", gpus)
+    before = [gpu.get_state() for gpu in gpus]
+    with seeded(5):
+        assert [gpu.initial_seed() for gpu in gpus] == [1, 2]
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    expected, drawn = torch.rand(3, generator=torch.Generator().manual_seed(5)), []
+
+    def fail():
+        with seeded(5):
+            drawn.extend([torch.rand(3), *(torch.rand(3, generator=gpu) for gpu in gpus)])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert all(each.equal(expected) for each in drawn)
+    assert len(drawn) == 3
+    for gpu, state in zip(gpus, before, strict=True):
+        assert gpu.get_state().equal(state)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 7])
+def test_an_example_may_have_few_samples(samples):
+    sizes = []
+
+    def fade(x, s):
+        sizes.append(len(x))
+        return x * (1 - s / x.abs().max().clamp(min=1e9))
+
+    example = torch.rand(samples, 3)
+    transform_from(lambda x, s: x * (1 - s), limit=0.5, example=example)
+    with pytest.raises(ValueError, match="identity_of_one"):
+        transform_from(fade, limit=0.5, example=example)
+    assert min(sizes) == 1
+    with pytest.raises(ValueError, match="depends on the others of the batch"):
+        transform_from(lambda x, s: x + s * x.sum(0), limit=0.5, example=example)
+    with pytest.raises(ValueError, match="fade takes a batch of at least one sample"):
+        transform_from(fade, limit=0.5, example=example[:0])
 
 
 def test_operations_of_kornia():
