@@ -45,9 +45,13 @@ class RandomState:
         state = {"cpu": torch.get_rng_state()}
         if self.device.type == "cuda":
             state["cuda"] = torch.cuda.get_rng_state(self.device)
+        elif self.device.type == "mps":
+            state["mps"] = torch.mps.get_rng_state()
         return state
 
     def _set_global_state(self, state: Mapping[str, Tensor]) -> None:
         torch.set_rng_state(state["cpu"].cpu())
         if self.device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda"].cpu(), self.device)
+        elif self.device.type == "mps":
+            torch.mps.set_rng_state(state["mps"].cpu())

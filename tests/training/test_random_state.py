@@ -82,3 +82,17 @@ def test_cuda_has_a_state_of_its_own(monkeypatch):
     own.load_state_dict(RandomState("cpu").state_dict())  # and back
     with on_cpu, own:
         assert states["cuda:1"].item() == 2
+
+
+def test_mps_has_a_state_of_its_own(monkeypatch):
+    states = [torch.tensor([1], dtype=torch.uint8)]
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda: states[-1])
+    monkeypatch.setattr(torch.mps, "set_rng_state", states.append)
+    own = RandomState("mps")
+    with own:
+        states.append(torch.tensor([2], dtype=torch.uint8))
+    assert states[-1].item() == 1
+    assert own.state_dict()["mps"].item() == 2
+    own.load_state_dict(RandomState("cpu").state_dict())
+    with own:
+        assert states[-1].item() == 2
