@@ -217,7 +217,7 @@ class Autocontrast(Bernoulli):
         """Map the darkest pixel to black and the brightest to white."""
         low, high = x.amin((2, 3), keepdim=True), x.amax((2, 3), keepdim=True)
         width = high - low
-        uneven = width >= 1 / LEVELS  # less is rounding, not contrast
+        uneven = width >= 0.5 / LEVELS  # less than half a level is rounding, not contrast
         return torch.where(uneven, (x - low) / torch.where(uneven, width, 1.0), x)
 
 

@@ -113,6 +113,12 @@ def test_autocontrast_agrees_with_pillow(photo):
     assert_close(Autocontrast()(tensor(photo), 1.0), theirs, ONE_LEVEL)
 
 
+def test_autocontrast_stretches_any_two_neighboring_levels():
+    dark = torch.arange(255.0)
+    x = torch.stack((dark, dark + 1), 1).reshape(255, 1, 1, 2) / 255
+    assert Autocontrast()(x, 1.0).flatten(1).equal(torch.tensor([0.0, 1.0]).expand(255, 2))
+
+
 @pytest.mark.parametrize("transform", [Autocontrast(), Equalize(), Hue(), Contrast()], ids=str)
 def test_an_even_image_survives(transform):
     x = torch.full((2, 3, 20, 20), 0.4, requires_grad=True)
