@@ -19,6 +19,8 @@ Sampling: TypeAlias = Literal["independent", "stratified"]
 
 ROWS = 256
 """How many samples go through augment and trunk at once in eval, by default."""
+CPU_ROWS = 128
+"""The same on a CPU, whose cache the activations of more samples do not fit into."""
 TOLERANCE = 0.3
 """How uncertain `AugNet.predict` may leave an answer, by default.
 
@@ -65,12 +67,12 @@ class AugNet(nn.Module):
     `(B, ...)`, and `aggregate` a name of `AGGREGATES` or a callable `(C, B, ...) -> (B, ...)`.
 
     There are `train_copies` in training and `copies` in eval. A copy is one call of `augment` on
-    the whole batch. In training all copies go through the trunk together, because batch statistics
-    are those of the whole batch. In eval at most `max_batch` samples do, by default whole copies of
-    up to 256 samples: memory does not grow with the number of copies, and the result does not
-    depend on `max_batch`. The augmentations of this package sample their params first (`Joinable`),
-    those of several copies at once, so one pass computes all copies of a chunk; other callables are
-    called once per copy.
+    the whole batch. In training, also of the trunk alone, all copies go through the trunk together,
+    because batch statistics are those of the whole batch. In eval at most `max_batch` samples do,
+    by default 128 on a CPU, elsewhere whole copies of 256 samples or more: memory does not grow
+    with the number of copies, and the result does not depend on `max_batch`. The augmentations of
+    this package sample their params first (`Joinable`), those of several copies at once, so one
+    pass computes all copies of a chunk; other callables are called once per copy.
 
     With `sampling="stratified"` the copies of a sample divide the range of each transform and the
     transforms between them in eval (see `Strata`). The mean is that of independent copies, and
@@ -265,8 +267,9 @@ class AugNet(nn.Module):
         samples = x if rows is None else x[rows]
         size = samples.shape[0]
         # A graph can have chunks of one size, or a free batch size, but not both.
-        whole = self.training or torch.compiler.is_compiling()
-        cap = copies * size if whole else self.max_batch or max(x.shape[0], ROWS)
+        whole = self.training or self.trunk.training or torch.compiler.is_compiling()
+        usual = CPU_ROWS if x.device.type == "cpu" else max(x.shape[0], ROWS)
+        cap = copies * size if whole else self.max_batch or usual
         at_once = copies if whole else max(1, cap // size)
         parts: list[Tensor] = []
         for start in range(0, copies, at_once):

@@ -164,6 +164,18 @@ def test_stratified_copies_cover_the_range_of_each_transform_and_share_the_trans
     )
 
 
+def test_stratified_copies_of_draws_with_several_numbers_have_the_distribution_of_others():
+    (drop,) = build_transforms({"name": "channel_dropout", "limit": 0.2})
+    found = {}
+    for sampling in ("independent", "stratified"):
+        net = AugNet(AugmentationLayer(drop, magnitude=1.0), nn.Identity(), sampling=sampling)
+        views = net.eval().outputs(torch.ones(500, 6, 1), seeded(0))[..., 0]
+        dropped = (views == 0).float().sum(2)  # how many channels, in each copy of each sample
+        found[sampling] = (dropped == torch.arange(7.0)[:, None, None]).float().mean((1, 2))
+    torch.testing.assert_close(*found.values(), atol=0.02, rtol=0)
+    assert found["stratified"][6] < 0.001  # 0.2 if one number decides on all channels
+
+
 def test_stratified_copies_have_the_same_mean_and_less_variance():
     torch.manual_seed(0)
     trunk = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3)).double()
@@ -208,14 +220,24 @@ def test_memory_is_flat_in_the_number_of_copies(monkeypatch, max_batch, rows):
     whole = net(x, seeded(0))
     assert order == [(part, count) for count in rows for part in ("augment", "trunk")]
     if max_batch is None:
-        monkeypatch.setattr("augnet.net.ROWS", 16)  # whole copies, however many fit
+        monkeypatch.setattr("augnet.net.CPU_ROWS", 16)  # whole copies, however many fit
         order.clear()
         torch.testing.assert_close(net(x, seeded(0)), whole)
         assert max(count for _, count in order) == 16
-        monkeypatch.setattr("augnet.net.ROWS", 1)
+        monkeypatch.setattr("augnet.net.CPU_ROWS", 3)  # a copy is transformed as a whole
         order.clear()
         torch.testing.assert_close(net(x, seeded(0)), whole)
-        assert {count for _, count in order} == {8}
+        assert set(order) == {("augment", 8), ("trunk", 3), ("trunk", 2)}
+
+
+@pytest.mark.parametrize("max_batch", [None, 3])
+def test_a_trunk_in_training_sees_all_copies_together(monkeypatch, max_batch):
+    monkeypatch.setattr("augnet.net.CPU_ROWS", 8)
+    net, sizes = signal_net(copies=3, max_batch=max_batch).eval(), []
+    net.trunk.register_forward_pre_hook(lambda trunk, x: sizes.append(len(x[0])))
+    net.trunk.train()
+    net(inputs(SIGNALS), seeded(0))
+    assert sizes == [24]
 
 
 @pytest.mark.parametrize("sampling", ["independent", "stratified"])
