@@ -46,7 +46,7 @@ def distill(
         targets = torch.cat([net(chunk, generator) for chunk in x.split(batch)])
 
     def batches() -> Sequence[Tensor]:
-        return torch.randperm(len(x), generator=generator, device=x.device).split(batch)
+        return _split(torch.randperm(len(x), generator=generator, device=x.device), batch)
 
     def step(rows: Tensor) -> dict[str, Tensor]:
         with _evaluating(net), torch.no_grad():
@@ -60,6 +60,14 @@ def distill(
     for _ in loop:
         pass
     return trunk.eval()
+
+
+def _split(rows: Tensor, batch: int) -> list[Tensor]:
+    """Split rows into batches; a single one that is left joins the batch before, for batch norm."""
+    batches = list(rows.split(batch))
+    if batch > 1 and len(batches) > 1 and len(batches[-1]) == 1:
+        batches[-2:] = [torch.cat(batches[-2:])]
+    return batches
 
 
 def _distance(output: Tensor, target: Tensor, classes: bool) -> Tensor:

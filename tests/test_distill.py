@@ -39,6 +39,15 @@ def test_the_distilled_trunk_predicts_at_once_what_the_net_predicts_on_average(a
         assert torch.equal(again(new), distilled(new))
 
 
+@pytest.mark.parametrize(("samples", "batch", "sizes"), [(9, 4, {4, 5}), (9, 9, {9}), (3, 1, {1})])
+def test_no_batch_is_left_with_one_sample_for_batch_norm(samples, batch, sizes):
+    norm = nn.BatchNorm1d(4) if batch > 1 else nn.Identity()
+    trunk, seen = nn.Sequential(norm, nn.Linear(4, 3)), set()
+    trunk.register_forward_pre_hook(lambda trunk, x: seen.add(len(x[0])))
+    net("values").distill(torch.randn(samples, 4), 2, batch=batch, into=trunk)
+    assert seen == sizes
+
+
 def test_bad_settings_are_refused():
     model, x = net("values"), torch.randn(4, 4)
     for wrong in ({"epochs": 0}, {"batch": 1.5}):
