@@ -67,11 +67,15 @@ class Augerino(nn.Module):
         """The widths, for regularizers."""
         return self.widths
 
-    def matrix(self, params: Tensor) -> Tensor:
-        """Return the affine maps (B, 3, 3), with translations in halves of a side."""
+    def matrix(self, params: Tensor, size: Sequence[int] = (1, 1)) -> Tensor:
+        """Return affine maps (B, 3, 3) for images (H, W), with translations in halves of a side."""
         coefficients = params * self.widths.to(params.dtype)
         algebra = (coefficients[..., None, None] * self.generators.to(params.dtype)).sum(1)
-        return torch.linalg.matrix_exp(algebra)
+        # The exponential joins translations and the linear part, so both need the same unit on
+        # both axes: half the height.
+        unit = torch.ones_like(algebra[0])
+        unit[0, 2] = size[1] / size[0]
+        return torch.linalg.matrix_exp(algebra * unit) / unit
 
     def forward(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """Return a view of each image."""
@@ -95,7 +99,7 @@ class Augerino(nn.Module):
     def apply_params(self, x: Tensor, params: Tensor) -> Tensor:
         """Return the view of each image with these params."""
         with full_precision(x):
-            matrix = self.matrix(params)
+            matrix = self.matrix(params, x.shape[-2:])
             # Half a side is twice the fraction of a side that `warp` takes.
             linear, translation = matrix[:, :2, :2], matrix[:, :2, 2:] / 2
             return warp(x, torch.cat((linear, translation), dim=-1), self.interpolation)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.linalg import expm
+from scipy.ndimage import map_coordinates
 from specimens import seeded
 
 from augnet import Augerino
@@ -25,6 +26,25 @@ def test_matrices_agree_with_scipy():
     for draw, matrix in zip(noise.numpy(), layer.matrix(noise).detach(), strict=True):
         expected = expm(np.einsum("i,ijk->jk", draw * widths, algebra))
         np.testing.assert_allclose(matrix, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("sides", [(12, 24), (24, 12), (16, 16)])
+def test_views_agree_with_the_exponential_in_pixels(sides):
+    height, width = sides
+    layer = Augerino([8.0, 6.0, 1.5, 0.4, 0.5, 0.6]).double()
+    x = torch.rand(4, 1, height, width, dtype=torch.float64)
+    noise = layer.sample_params(x.shape, x, seeded(0))
+    algebra = np.array([[*rows, (0, 0, 0)] for rows in GENERATORS.values()], dtype=float)
+    algebra[:, 0, 2] *= width / 2
+    algebra[:, 1, 2] *= height / 2
+    down, right = np.mgrid[:height, :width].reshape(2, -1) + 0.5
+    places = np.stack((right - width / 2, down - height / 2, np.ones_like(down)))
+    views = layer.apply_params(x, noise).detach()
+    for image, draw, view in zip(x[:, 0].numpy(), noise.numpy(), views[:, 0], strict=True):
+        inverse = expm(-np.einsum("i,ijk->jk", draw * layer.widths.detach().numpy(), algebra))
+        source = (inverse @ places)[1::-1] + np.array([[height / 2], [width / 2]]) - 0.5
+        expected = map_coordinates(image, source, order=1, mode="grid-constant")
+        np.testing.assert_allclose(view.flatten(), expected, atol=1e-6)
 
 
 def test_noise_is_uniform_on_plus_or_minus_a_half():
