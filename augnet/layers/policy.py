@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from augnet import validation
 from augnet.transforms import Params, Ranged, Transform, spread
-from augnet.transforms.base import checked_apply, full_precision, grouped
+from augnet.transforms.base import checked_apply, constant, full_precision, grouped
 from augnet.transforms.noise import categorical, uniform
 
 
@@ -44,9 +44,7 @@ class Step:
         params = self.transform.sample_params(shape, like, generator)
         if self.fractions:
             index = uniform(like, shape[:1], generator) * len(self.fractions)
-            params = like.new_tensor(self.fractions)[
-                index.long().clamp(max=len(self.fractions) - 1)
-            ]
+            params = _values(self.fractions, like)[index.long().clamp(max=len(self.fractions) - 1)]
         if self.probability == 1:
             return params, None
         return params, uniform(like, shape[:1], generator) < self.probability
@@ -56,6 +54,12 @@ class Step:
         drawn, applied = params
         view = checked_apply(self.transform, x, self.magnitude, drawn)
         return view if applied is None else torch.where(spread(applied, x), view, x)
+
+
+@constant
+def _values(values: tuple[float, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Return values as a tensor on a device."""
+    return torch.tensor(values, device=device, dtype=dtype)
 
 
 class RoundParams(NamedTuple):

@@ -13,12 +13,13 @@ Transform            params of its own
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import torch
 from torch import Generator, Tensor
@@ -30,6 +31,7 @@ from augnet.transforms.relax import bernoulli
 Params: TypeAlias = Any
 """A tensor, or tensors in a tuple or list; the batch is their first axis."""
 Magnitude: TypeAlias = float | Tensor
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -291,6 +293,24 @@ def per_sample(value: Magnitude, x: Tensor) -> Tensor:
 def spread(values: Tensor, x: Tensor) -> Tensor:
     """Reshape one value per sample so that it broadcasts over the rest of `x`."""
     return values.reshape(-1, *(1,) * (x.dim() - 1))
+
+
+def constant(
+    make: Callable[[K, torch.device, torch.dtype], Tensor],
+) -> Callable[[K, Tensor], Tensor]:
+    """Keep what `make` makes of each key, on the device and in the dtype of another tensor.
+
+    To copy values to a device for each batch would make the host wait. Graphs keep nothing, because
+    tensors in a graph have no values, and tensors that are kept are not of inference mode, because
+    training uses them too.
+    """
+    kept = lru_cache(maxsize=64)(torch.inference_mode(False)(make))
+
+    def placed(key: K, like: Tensor) -> Tensor:
+        found = make if torch.compiler.is_compiling() else kept
+        return found(key, like.device, like.dtype)
+
+    return placed
 
 
 def take(params: Params, rows: Tensor | slice) -> Params:

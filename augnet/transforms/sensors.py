@@ -19,6 +19,7 @@ from augnet.transforms.base import (
     Params,
     Signed,
     Transform,
+    constant,
     per_sample,
 )
 from augnet.transforms.noise import uniform
@@ -238,7 +239,7 @@ class SensorRotation(Linear, Sensors, Signed):
 
     def _series(self, x: Tensor, strength: Tensor) -> Tensor:
         """Sum the Fourier series of `mixing` in the dtype of the input."""
-        cosine, sine = self.harmonics.to(x)
+        cosine, sine = _harmonics(self, x)
         angles = strength.deg2rad()[:, None] * torch.arange(1, TERMS + 1, device=x.device)
         series = (angles.cos() - 1) @ cosine + angles.sin() @ sine
         return series.unflatten(1, (x.shape[1], x.shape[1]))
@@ -274,6 +275,12 @@ class SensorRotationZ(SensorRotation):
     """Rotate the cap to the left or to the right, about the vertical axis."""
 
     axis: ClassVar[int] = 2
+
+
+@constant
+def _harmonics(rotation: SensorRotation, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Return the `harmonics` of a rotation on a device."""
+    return rotation.harmonics.to(device, dtype)
 
 
 def _channels(x: Tensor, source: Tensor) -> Tensor:

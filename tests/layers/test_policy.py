@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from host_copies import HostCopies
 from specimens import inputs, seeded
 
 from augnet.layers import Policy, Step
@@ -25,6 +26,19 @@ def test_steps_have_a_probability_and_a_magnitude():
     assert moved == pytest.approx(0.3, abs=0.03)
     x = inputs(IMAGES)
     assert torch.equal(Policy([[Step(Rotate(), magnitude=0.0)]])(x), x)
+
+
+def test_fractions_are_copied_to_a_device_once():
+    step = Step(Rotate(), fractions=(-1.0, 0.125))
+    x = torch.zeros(8, 1, 5, 5, device="meta")
+    step.sample_params(x.shape, x)
+    with HostCopies() as copies:
+        step.sample_params(x.shape, x)
+    assert copies.calls == []
+    for dtype in (torch.float32, torch.float64):
+        drawn, _ = step.sample_params((100,), torch.zeros(100, dtype=dtype), seeded(0))
+        assert drawn.dtype == dtype
+        assert drawn.unique().tolist() == [-1.0, 0.125]
 
 
 def test_eval_is_the_identity():

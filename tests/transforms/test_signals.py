@@ -9,6 +9,7 @@ import pytest
 import scipy.ndimage
 import scipy.signal
 import torch
+from host_copies import HostCopies
 from mne.channels.interpolation import _calc_g
 
 from augnet.testing import check_transform
@@ -346,6 +347,35 @@ def test_rotations_agree_with_braindecode(x, cls, axis):
     expected = x + theirs(angle) - theirs(torch.zeros(5))
     ours = cls(channels=CHANNELS).transform(x, angle)
     torch.testing.assert_close(ours, expected, atol=2e-3, rtol=2e-3)
+
+
+def test_sensor_rotations_are_copied_to_a_device_once(x):
+    transform = SensorRotationX(31.5, channels=CHANNELS)
+    far = x.to("meta")
+    transform.transform(far, torch.zeros(5, device="meta"))
+    with HostCopies() as copies:
+        transform.transform(far, torch.zeros(5, device="meta"))
+    assert copies.calls == []
+    assert transform.transform(x.double(), torch.ones(5).double()).dtype == torch.float64
+    assert transform == SensorRotationX(31.5, channels=CHANNELS)
+
+
+def test_sensor_rotations_train_after_inference_and_after_a_graph(x):
+    class Rotation(torch.nn.Module):
+        def forward(self, x, strength):
+            return transform.transform(x, strength)
+
+    for limit, first in enumerate((torch.inference_mode, torch.no_grad)):
+        transform = SensorRotationX(40.25 + limit, channels=CHANNELS)
+        strength = torch.full((5,), 10.0, requires_grad=True)
+        if limit:  # tensors in a graph have no values
+            torch.export.export(Rotation(), (x, strength.detach()))
+        with first():
+            expected = transform.transform(x, strength)
+        view = transform.transform(x, strength)
+        view.square().sum().backward()
+        assert view.equal(expected)
+        assert strength.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("cls", [SensorRotationX, SensorRotationY, SensorRotationZ])
