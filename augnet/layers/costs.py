@@ -10,6 +10,9 @@ from torch import Tensor
 from augnet.layers.edges import Choice, has_range
 from augnet.layers.layer import AugmentationLayer
 
+LARGEST = 1e15
+"""Larger losses are left out, like those that are not finite: their squares may be infinite."""
+
 
 def edge_sums(
     layers: Sequence[AugmentationLayer],
@@ -19,12 +22,12 @@ def edge_sums(
 ) -> Tensor:
     """Return number, sum and sum of squares of losses, and how far samples moved, (4, Q + 2).
 
-    The first column is of untransformed samples, the last counts those that are not finite, and
+    The first column is of untransformed samples, the last counts those that are left out, and
     the others are of samples at the edge of a transform that is measured: alone, or `together` with
     what the layers before do.
     """
-    finite = losses.isfinite()
-    losses = losses.where(finite, torch.zeros_like(losses))
+    usable = losses.abs() <= LARGEST  # NaN is not
+    losses = losses.where(usable, torch.zeros_like(losses))
     changed = torch.stack(
         [
             (choice.transform < len(layer.transforms)) & any(map(has_range, layer.transforms))
@@ -32,15 +35,15 @@ def edge_sums(
         ]
     ).sum(0)
     alone = (changed == 1) | together
-    untransformed, columns, moves = (changed == 0) & finite, [], []
+    untransformed, columns, moves = (changed == 0) & usable, [], []
     for layer, choice in zip(layers, choices, strict=True):
         indices = torch.arange(len(layer.transforms), device=losses.device)
-        counted = choice.measured & alone & finite
+        counted = choice.measured & alone & usable
         at_edge = (choice.transform[:, None] == indices) & counted[:, None]
         columns.append(at_edge)
         moved = torch.zeros_like(losses) if layer.moved is None else layer.moved.nan_to_num()
         moves.append((moved[:, None] * at_edge).sum(0))
-    masks = torch.cat((untransformed[:, None], *columns, ~finite[:, None]), dim=1)
+    masks = torch.cat((untransformed[:, None], *columns, ~usable[:, None]), dim=1)
     values = torch.stack((torch.ones_like(losses), losses, losses.square()))
     moved = F.pad(torch.cat(moves), (1, 1))
     return torch.cat(((values[:, :, None] * masks).sum(1), moved[None]))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from augnet import validation
-from augnet.layers.costs import edge_sums, over_processes
+from augnet.layers.costs import LARGEST, edge_sums, over_processes
 from augnet.layers.edges import Choice, has_range
 from augnet.layers.layer import AugmentationLayer
 from augnet.layers.module import AugmentationModule
@@ -68,10 +68,11 @@ class RangeTuner:
     the others, and are not in the table; `learn` decides on them. A layer of nothing else acts on
     all samples, and costs are then those on top of it.
 
-    Losses that are NaN or infinite are left out of the means and counted. If `torch.distributed` is
-    initialized, sums are reduced over all processes, so that all have the same ranges: each process
-    must make the same number of steps. Make the tuner before `DistributedDataParallel` wraps the
-    net, because this looks for parameters with a gradient. A step reads nothing from the device.
+    Losses that are NaN, infinite or above 1e15 are left out of the means and counted. If
+    `torch.distributed` is initialized, sums are reduced over all processes, so that all have the
+    same ranges: each process must make the same number of steps. Make the tuner before
+    `DistributedDataParallel` wraps the net, because this looks for parameters with a gradient. A
+    step reads nothing from the device, and copies nothing to it.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class RangeTuner:
         self.edges = RunningMeans(len(self.transforms), EDGE_FACTOR, magnitudes)
         self.moves = RunningMeans(len(self.transforms), EDGE_FACTOR, magnitudes)
         self.left_out = torch.zeros((), dtype=torch.long, device=magnitudes.device)
+        self.ranged = torch.tensor(list(map(has_range, self.transforms)), device=magnitudes.device)
 
     @property
     def magnitudes(self) -> Tensor:
@@ -129,8 +131,7 @@ class RangeTuner:
     def step(self, losses: Tensor) -> None:
         """Move the ranges by the losses (B,) of the last batch, one per sample, of one forward."""
         choices = self._take_choices(losses)
-        if self.average.device != self.layers[0].logits.device:  # the net was moved
-            self._move_to(self.layers[0].logits.device)
+        self._follow_net()
         validation.same_device(self.average, losses, "the tuner")
         together = self.select == "one"
         sums = edge_sums(self.layers, choices, losses.detach().float(), together)
@@ -163,7 +164,9 @@ class RangeTuner:
                 f"nothing has {self.chance:.3g}. The ranges say nothing: train it otherwise."
             )
         if left_out := int(self.left_out):
-            notes.append(f"{left_out} losses were not finite and were left out.")
+            notes.append(
+                f"{left_out} losses were not finite, or above {LARGEST:g}, and were left out."
+            )
         return RangeTable(rows, notes)
 
     def averages(self) -> dict[AugmentationLayer, Tensor]:
@@ -177,6 +180,7 @@ class RangeTuner:
         Layers then train as they did before the tuner came, but magnitudes and weights stay frozen.
         """
         if not self.finished:
+            self._follow_net()
             self._weigh(self.average)
             self._set(self._settled())
             for part in (self.augment, *self.layers):
@@ -214,6 +218,7 @@ class RangeTuner:
                 f"the state is that of a tuner of {', '.join(state['transforms'])}; this one has "
                 f"{', '.join(names)}: build the same layers"
             )
+        self._follow_net()
         self.steps = state["steps"]
         self._set(state["magnitudes"])
         self.initial = state["initial"].to(self.average)
@@ -311,25 +316,20 @@ class RangeTuner:
     @torch.no_grad()
     def _weigh(self, magnitudes: Tensor) -> None:
         """Set the weights that follow from the ranges; layers without ranges keep theirs."""
-        ranged = self._ranged()
         found = magnitudes > LOST
-        kept = self._per_layer(ranged & found if self.select == "one" else ~ranged | found)
+        kept = self.ranged & found if self.select == "one" else ~self.ranged | found
         moves = self._per_layer(self.moves.mean)
-        for layer, keeps, moved in zip(self.layers, kept, moves, strict=True):
+        for layer, keeps, moved in zip(self.layers, self._per_layer(kept), moves, strict=True):
             if not any(map(has_range, layer.transforms)):
                 continue
             farthest = weigh(layer, keeps, moved, self.select)
             if self.select == "one":
                 layer.selected = farthest
 
-    def _ranged(self) -> Tensor:
-        """Tell which transforms have a range."""
-        return torch.tensor(list(map(has_range, self.transforms)), device=self.average.device)
-
     def _settled(self) -> Tensor:
         """Return the averages as `finish` sets them: 0 where there is no range."""
         least = torch.where(self._repeated(), self.initial, LOST)
-        return self.average.masked_fill(self._ranged() & (self.average <= least), 0.0)
+        return self.average.masked_fill(self.ranged & (self.average <= least), 0.0)
 
     def _repeated(self) -> Tensor:
         """Tell which transforms share the tolerance with the same transform of a layer before."""
@@ -351,10 +351,13 @@ class RangeTuner:
         for layer, part in zip(self.layers, self._per_layer(magnitudes), strict=True):
             layer.raw_magnitudes.copy_(part)
 
-    def _move_to(self, device: torch.device) -> None:
-        """Move all state to a device."""
+    def _follow_net(self) -> None:
+        """Move all state to the device of the net, which may have been moved."""
+        device = self.layers[0].logits.device
+        if self.average.device == device:
+            return
         self.average, self.left_out = self.average.to(device), self.left_out.to(device)
-        self.initial = self.initial.to(device)
+        self.initial, self.ranged = self.initial.to(device), self.ranged.to(device)
         self.base.to(device)
         self.edges.to(device)
         self.moves.to(device)

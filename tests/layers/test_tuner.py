@@ -122,7 +122,7 @@ def test_the_average_is_that_of_the_last_steps():
 
 def test_losses_that_are_not_finite_are_left_out():
     results = []
-    for poison in (None, math.nan, math.inf):
+    for poison in (None, math.nan, math.inf, 1e20):
         layer, tuner = tuned(Add(), Lift(), warmup=0)
         for seed in range(20):
             layer(torch.zeros(64, 3), seeded(seed))
@@ -136,8 +136,20 @@ def test_losses_that_are_not_finite_are_left_out():
     for tuner in poisoned:
         assert tuner.magnitudes.isfinite().all()
         assert torch.equal(tuner.edges.sums, clean.edges.sums)
-        assert "64 losses were not finite and were left out" in str(tuner.table())
+        assert tuner.edges.error.isfinite().all()
+        left_out = "64 losses were not finite, or above 1e+15, and were left out"
+        assert left_out in str(tuner.table())
     assert "finite" not in str(clean.table())
+
+
+def test_large_losses_that_count_leave_finite_errors():
+    layer, tuner = tuned(Add(), Lift(), warmup=0)
+    for seed in range(3):
+        layer(torch.zeros(64, 3), seeded(seed))
+        tuner.step(torch.full((64,), 1e15))
+    assert tuner.edges.error.isfinite().all()
+    assert tuner.base.error.isfinite().all()
+    assert "left out" not in str(tuner.table())
 
 
 def test_the_standard_error_is_that_of_repeated_runs():

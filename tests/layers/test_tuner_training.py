@@ -6,6 +6,7 @@ import io
 import pytest
 import torch
 import torch.nn.functional as F
+from host_copies import HostCopies
 from specimens import inputs, seeded, specimen
 from torch import nn
 from torch.multiprocessing.spawn import spawn
@@ -198,6 +199,15 @@ def test_a_step_reads_nothing_from_the_device():
     assert tuner.steps == 2
 
 
+def test_steps_copy_nothing_to_the_device():
+    layer = AugmentationLayer(Rotate(), ShearX(), HorizontalFlip()).to("meta")
+    tuner = RangeTuner(layer, warmup=0)
+    with HostCopies() as copies:
+        layer(torch.zeros(8, 1, 5, 5, device="meta"))
+        tuner.step(torch.zeros(8, device="meta"))
+    assert copies.calls == []
+
+
 def test_the_net_may_be_moved_after_the_tuner_was_made():
     layer, tuner = tuned(Rotate(), warmup=0)
     layer.to("meta")
@@ -207,6 +217,24 @@ def test_the_net_may_be_moved_after_the_tuner_was_made():
     layer(torch.zeros(8, 1, 5, 5, device="meta"))
     tuner.step(torch.zeros(8, device="meta"))
     assert tuner.edges.sums.is_meta
+
+
+def test_a_state_may_be_loaded_after_the_net_was_moved(monkeypatch):
+    _, trained = tuned(Add(), Negate(), warmup=0)
+    scripted(trained, torch.zeros(16, 3), [[0.0, 0.0]])
+    layer, tuner = tuned(Add(), Negate(), warmup=0)
+    layer.to("meta")
+    tuner.load_state_dict(trained.state_dict())
+    assert tuner.steps == 1
+    assert tuner.average.is_meta
+    layer(torch.zeros(16, 3, device="meta"))
+    tuner.step(torch.zeros(16, device="meta"))
+    # It may also be finished; values of this device cannot be shown in a table.
+    layer, tuner = tuned(Add(), Negate(), warmup=0)
+    monkeypatch.setattr(tuner, "table", lambda: None)
+    layer.to("meta")
+    tuner.finish()
+    assert tuner.average.is_meta
 
 
 def test_a_copy_of_a_tuned_net_can_be_tuned():
