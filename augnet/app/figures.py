@@ -122,9 +122,12 @@ def draw_images(
 
 
 def draw_image(axis: Axes, image: Tensor, place: str = "") -> None:
-    """Draw an image (C, H, W), in a frame if it is at the edge of a range or beyond it."""
-    shown = image.clamp(0, 1).permute(1, 2, 0)
-    shown = shown.expand(-1, -1, 3) if shown.shape[2] == 1 else shown[..., :3]
+    """Draw an image (C, H, W), in a frame if it is at the edge of a range or beyond it.
+
+    Three channels are shown in color, and of two channels the first one in gray.
+    """
+    shown = image[:3] if len(image) >= 3 else image[:1].expand(3, -1, -1)
+    shown = shown.clamp(0, 1).permute(1, 2, 0)
     axis.set_axis_on()
     axis.set(xticks=[], yticks=[])
     axis.imshow(shown.numpy(), interpolation="nearest")

@@ -107,16 +107,15 @@ class Job:
         seconds = self.learner.seconds | {"test samples": time.monotonic() - began}
         model = Model.of(result.net, shape, evaluation=evaluation.values, **fields)
         summary = json.dumps(_summary(model, evaluation, self.split), indent=1, allow_nan=False)
-        self.directory.finish(
+        self.directory.write(  # before the page, so that an error in it does not lose the model
             {
                 "model.safetensors": to_bytes(model),
                 "invariances.json": f"{summary}\n",
                 "history.jsonl": "".join(f"{json.dumps(row)}\n" for row in result.history),
-                "index.html": page(
-                    model, self.settings, evaluation, self.split, result.history, seconds
-                ),
             }
         )
+        shown = page(model, self.settings, evaluation, self.split, result.history, seconds)
+        self.directory.finish({"index.html": shown})
         return evaluation
 
     def _learner(self) -> Learner:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 INK, SOFT, LINE = "#1c2430", "#5d6b7c", "#e6eaef"
 # The colors of Okabe and Ito, which color-blind readers can distinguish, and a few more.
@@ -49,12 +50,17 @@ def legend(figure: Figure, *axes: Axes) -> None:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """Return a figure as SVG for a page; ids contain a hash of `name`, to be unique in the page."""
+    """Return a figure as SVG for a page; ids contain a hash of `name`, to be unique in the page.
+
+    Names from data may have dollar signs: text is never read as a formula.
+    """
     file = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name}):
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    with matplotlib.rc_context({"svg.hashsalt": name, "text.parse_math": False}):
         figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
-    text = file.getvalue()
-    return text[text.index("<svg") :]
+    written = file.getvalue()
+    return written[written.index("<svg") :]
 
 
 class Drawn(NamedTuple):

@@ -277,6 +277,26 @@ def test_a_job_that_is_left_goes_on_to_the_same_end(tmp_path, seeds):
         assert (tmp_path / "o" / name).read_text() == (tmp_path / "whole" / name).read_text()
 
 
+def test_an_error_in_the_page_does_not_lose_the_model(tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a figure")
+
+    vectors(tmp_path / "d.npz")
+    with monkeypatch.context() as patch, job(tmp_path).open() as made:
+        patch.setattr("augnet.app.job.page", fail)
+        list(made)
+        with pytest.raises(RuntimeError, match="a figure"):
+            made.finish()
+    assert load(tmp_path / "o").header.classes
+    with job(tmp_path).open() as again:
+        assert not again.finished
+        assert list(again) == []  # nothing is learned again
+        again.finish()
+    assert (tmp_path / "o" / "index.html").exists()
+    with job(tmp_path).open() as again:
+        assert again.finished
+
+
 def finished_job(tmp_path):
     vectors(tmp_path / "d.npz")
     with job(tmp_path).open() as made:

@@ -1,8 +1,10 @@
 """Figures show what a transform does."""
 
+import pytest
 import torch
 
 from augnet.app import figures
+from augnet.app.style import svg
 from augnet.data import InputSpec
 from augnet.learn.result import Invariance
 from augnet.transforms import (
@@ -85,3 +87,22 @@ def test_titles_of_images_stand_beside_each_other():
         "unchanged",
         "0.2 of\nanother\nsample",
     ]
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+def test_images_with_any_number_of_channels_are_drawn(channels):
+    x = torch.rand(2, channels, 12, 12, generator=torch.Generator().manual_seed(0))
+    spec = InputSpec(kind="images", shape=(channels, 12, 12))
+    figure = figures.edges(Invariance(Rotate(90.0), "bounded", 30.0, (20.0, 40.0)), x, spec)
+    (shown,) = (axis.images[0].get_array() for axis in figure.axes if axis.get_title()[:2] == "un")
+    expected = x[0, :3] if channels >= 3 else x[0, :1].expand(3, -1, -1)
+    assert torch.as_tensor(shown.data).equal(expected.permute(1, 2, 0))
+    assert svg(figure, "edges")
+
+
+def test_names_are_no_formulas():
+    names = ("$a_b$", r"$\frac$", "5 $ or 6 $", "$x^$")
+    text = svg(figures.confusion(torch.eye(4), names), "confusion")
+    assert text.startswith("<svg")
+    for name in names:
+        assert f"<!-- {name} -->" in text
