@@ -75,11 +75,12 @@ def write_run(path, rows, config=None, seed=0, result=None):
     return directory
 
 
-def write_search(path, method, config, points, seed=0):
+def write_search(path, method, config, points, seed=0, finished=True):
     """Write a search directory with points of passes, validation score and test score."""
     settings = {"method": method, "config": config, "seed": seed}
     lines = [{"passes": p, "seconds": p / 9, "valid": v, "test": t} for p, v, t in points]
     directory = ResumableDirectory(path, "search", settings)
+    write = directory.finish if finished else directory.write
     with directory.open(commit="abc"):
-        directory.finish({"points.jsonl": "".join(json.dumps(line) + "\n" for line in lines)})
+        write({"points.jsonl": "".join(json.dumps(line) + "\n" for line in lines)})
     return directory

@@ -17,21 +17,31 @@ FIXED = ("net.", "regularizer.", "tuner.", "train.", "scores.")  # keys are thos
 def changes(experiment: Experiment, run: Run) -> dict[str, Any]:
     """Return the settings of a run that differ from its experiment's, as `--set` takes them.
 
-    Settings that a run of an older version does not have were not changed, and settings that this
-    version does not have cannot be set. Points of a sweep are not changes.
+    Points of a sweep are not changes.
     """
-    name, protocol = run.study
+    found = changed_settings(experiment, run.config)
+    return {key: value for key, value in found.items() if key not in run.sweep}
+
+
+def changed_settings(
+    experiment: Experiment, config: Mapping[str, Any], free: tuple[str, ...] = FREE
+) -> dict[str, Any]:
+    """Return the settings of a config that differ from those of its variant and protocol.
+
+    Settings that a config of an older version does not have were not changed, and settings that
+    this version does not have cannot be set. This version need not know the `free` ones.
+    """
+    name, variant, protocol = (str(config[key]) for key in ("experiment", "variant", "protocol"))
     try:
-        default = resolve(name, experiment, run.variant, protocol=protocol)
+        default = resolve(name, experiment, variant, protocol=protocol)
     except ConfigError:  # this version has no such variant
         return {}
     known = dict(flatten(json.loads(default.model_dump_json())))
     return {
         key: FOLDERS.get(key, value)
-        for key, value in flatten(run.config)
+        for key, value in flatten(config)
         if known.get(key) != value
-        and (key.startswith(FREE) or (key.startswith(FIXED) and key in known))
-        and key not in run.sweep
+        and (key.startswith(free) or (key.startswith(FIXED) and key in known))
         and value is not None
     }
 

@@ -38,7 +38,9 @@ STRENGTH_READING = (
 )
 SEARCHES_READING = (
     "Values are medians over the folds, with the range over the folds. A pass is one sample that "
-    "goes forward and backward through the trunk. Pretraining and retraining are included."
+    "goes forward and backward through the trunk. Pretraining and retraining are included. The "
+    f"passes to the final score of {OUR_METHOD} are those from which on a method keeps it to its "
+    "end; *never*: it ends below."
 )
 CLAIMS_READING = (
     "The claims and their criteria are in `augnet/paper/experiments/*.toml`. The paper gives "

@@ -1,20 +1,24 @@
 """Turn search directories into a page: accuracy against time and passes (figures 6b, B.10)."""
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from augnet.app.html import render
 from augnet.app.style import svg
 from augnet.paper.config import ConfigError, read
 from augnet.paper.datasets import describe
-from augnet.paper.report import directories
+from augnet.paper.report import directories, search_records
+from augnet.paper.report.command import to_toml
 from augnet.paper.report.figures.searches import Curve, improvement, score_against_cost
 from augnet.paper.report.records import SCHEMA, check_schema
+from augnet.paper.report.search_records import Asked, Search, differences
 from augnet.paper.report.search_scores import (
     NO_AUGMENTATION,
     OURS,
@@ -26,7 +30,6 @@ from augnet.paper.report.search_scores import (
 )
 from augnet.paper.report.tables import Table
 from augnet.paper.report.wording import median_and_range
-from augnet.training import ResumableDirectory
 
 BASELINE = "adda"  # the method that the paper compares with, fold by fold
 
@@ -41,6 +44,10 @@ class SearchStudy(NamedTuple):
     commits: list[str]
     machines: list[str]
     curves: dict[str, dict[int, Curve]]
+    settings: dict[str, Asked]
+    """By method; files of before have none."""
+    unfinished: list[str]
+    """Searches that are left out."""
 
     @property
     def title(self) -> str:
@@ -91,16 +98,25 @@ class SearchStudy(NamedTuple):
         worse = [method for method in self.curves if not improves(self.curves, method)]
         if worse:
             found.append(f"On average no better than no augmentation: {', '.join(worse)}.")
+        found.append(differences(self.settings))
+        if self.unfinished:
+            found.append(f"Not finished, and left out: {'; '.join(self.unfinished)}.")
         return [sentence for sentence in found if sentence]
 
     @property
     def commands(self) -> list[str]:
         """The commands that repeat the searches."""
-        return [
-            f"augnet paper search {method} {self.experiment} --protocol {self.protocol} "
-            f"--seeds {1 + max(seeds)}"
-            for method, seeds in self.curves.items()
-        ]
+        return [self._command(method) for method in self.curves]
+
+    def _command(self, method: str) -> str:
+        asked = self.settings.get(method)
+        parts = ["augnet", "paper", "search", method, self.experiment]
+        if asked and asked.variant != method:
+            parts += ["--variant", asked.variant]
+        parts += ["--protocol", self.protocol, "--seeds", str(1 + max(self.curves[method]))]
+        for key, value in asked.changes.items() if asked else ():
+            parts += ["--set", f"{key}={to_toml(value)}"]
+        return shlex.join(parts)
 
     def summary(self) -> dict[str, Any]:
         """Return the study as JSON values, from which everything can be drawn again."""
@@ -113,24 +129,42 @@ class SearchStudy(NamedTuple):
             "commits": self.commits,
             "machines": self.machines,
             "commands": self.commands,
+            "settings": {method: asked._asdict() for method, asked in self.settings.items()},
+            "unfinished": self.unfinished,
             "budget": self.budget,
             "curves": {
-                method: {seed: _thinned(curve) for seed, curve in seeds.items()}
+                method: {seed: _kept(curve) for seed, curve in seeds.items()}
                 for method, seeds in self.curves.items()
             },
         }
 
 
-def _thinned(curve: Curve) -> dict[str, list[float]]:
-    """Leave out points whose score is that of both neighbors."""
-    test = curve.test.tolist()
-    steps = {n for n, (a, b) in enumerate(pairwise(test)) if a != b}
-    kept = sorted({0, len(test) - 1} | steps | {n + 1 for n in steps})
+def _kept(curve: Curve) -> dict[str, list[float]]:
+    """Return a curve as JSON values, without points whose score is that of both neighbors."""
+    passes, seconds = _steps(curve.test), _steps(curve.test_by_seconds)
     return {
-        "passes": [round(curve.passes[n]) for n in kept],
-        "seconds": [round(curve.seconds[n], 1) for n in kept],
-        "test": [round(test[n], 4) for n in kept],
+        "passes": [round(curve.passes[n]) for n in passes],
+        "test": [round(curve.test[n], 4) for n in passes],
+        "seconds": [round(curve.seconds[n], 1) for n in seconds],
+        "test_by_seconds": [round(curve.test_by_seconds[n], 4) for n in seconds],
     }
+
+
+def _steps(test: NDArray[np.float64]) -> list[int]:
+    """List the points at both ends, and before and after each change of the score."""
+    steps = {n for n, (a, b) in enumerate(pairwise(test.tolist())) if a != b}
+    return sorted({0, len(test) - 1} | steps | {n + 1 for n in steps})
+
+
+def _curve(kept: Mapping[str, Sequence[float]]) -> Curve:
+    """Read a curve from its JSON values.
+
+    Those of before have one score for both costs, in the order of the search. It is then the score
+    of all points so far, at the highest of their costs.
+    """
+    passes, seconds = (np.maximum.accumulate(kept[key]) for key in ("passes", "seconds"))
+    by_seconds = kept.get("test_by_seconds", kept["test"])
+    return Curve(passes, np.array(kept["test"]), seconds, np.array(by_seconds))
 
 
 def load(path: Path) -> SearchStudy:
@@ -139,15 +173,14 @@ def load(path: Path) -> SearchStudy:
         kept = json.loads(path.read_text(encoding="utf-8"))
         check_schema(kept, path)
         curves = {
-            method: {
-                int(seed): Curve(*(np.array(curve[key]) for key in Curve._fields))
-                for seed, curve in seeds.items()
-            }
+            method: {int(seed): _curve(curve) for seed, curve in seeds.items()}
             for method, seeds in kept["curves"].items()
         }
         names = ("experiment", "protocol", "data", "metric", "commits")
         found = {name: kept[name] for name in names}
-        return SearchStudy(**found, curves=curves, machines=kept.get("machines", []))
+        settings = {method: Asked(**each) for method, each in kept.get("settings", {}).items()}
+        later = {name: kept.get(name, []) for name in ("machines", "unfinished")}
+        return SearchStudy(**found, **later, curves=curves, settings=settings)
     except ConfigError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -155,32 +188,47 @@ def load(path: Path) -> SearchStudy:
 
 
 def find(paths: Sequence[Path]) -> list[SearchStudy]:
-    """Read all searches below some directories that have points."""
-    found: dict[tuple[str, str], SearchStudy] = {}
-    for path in directories.find(paths, "search"):
-        with directories.one_line_errors(path):
-            _add(found, ResumableDirectory.existing(path, "search"))
-    return [study for study in found.values() if study.curves]
-
-
-def _add(found: dict[tuple[str, str], SearchStudy], directory: ResumableDirectory) -> None:
-    """Add a search to the study of its experiment and protocol."""
-    config, method, seed = (directory.settings[key] for key in ("config", "method", "seed"))
-    points = directories.read_lines(directory, "points.jsonl")
-    key, data = (config["experiment"], config["protocol"]), describe(config["data"])
-    metric = config["train"]["metric"].replace("_", " ")
-    study = found.setdefault(key, SearchStudy(*key, data, metric, [], [], {}))
-    if study.data != data:
+    """Read all searches below some directories that are finished and have points."""
+    groups: dict[tuple[str, str], list[Search]] = {}
+    for search in search_records.find(paths):
+        groups.setdefault(search.study, []).append(search)
+    studies = [study for group in groups.values() if (study := _study(group)) is not None]
+    unfinished = [each.name for group in groups.values() for each in group if not each.finished]
+    if unfinished and not studies and not directories.find(paths, "run"):
         raise ConfigError(
-            f"{directory.path} is of other data than the other searches: {data}. "
-            "Report them separately"
+            f"no search is finished below {', '.join(map(str, paths))}: begun are "
+            f"{'; '.join(unfinished)}. The same command of augnet paper search ends them"
         )
-    for named, kept in (("commit", study.commits), ("machine", study.machines)):
-        value = directory.about.get(named)
-        if value and value not in kept:
-            kept.append(value)
-    if points:
-        study.curves.setdefault(method, {})[seed] = Curve.from_points(points)
+    return studies
+
+
+def _study(group: Sequence[Search]) -> SearchStudy | None:
+    """Make the study of searches of one experiment and protocol; None if none is finished."""
+    done = [search for search in group if search.counts]
+    if not done:
+        return None
+    name, protocol = done[0].study
+    experiment = read(name)
+    search_records.refuse_others(done, experiment)
+    about = {
+        key: list(dict.fromkeys(each.about[key] for each in done if each.about.get(key)))
+        for key in ("commit", "machine")
+    }
+    curves: dict[str, dict[int, Curve]] = {}
+    for each in done:
+        with directories.one_line_errors(each.path):
+            curves.setdefault(each.method, {})[each.seed] = Curve.from_points(each.points)
+    return SearchStudy(
+        name,
+        protocol,
+        describe(done[0].config["data"]),
+        done[0].config["train"]["metric"].replace("_", " "),
+        about["commit"],
+        about["machine"],
+        curves,
+        {each.method: each.asked(experiment) for each in done},
+        [each.name for each in group if not each.finished],
+    )
 
 
 def write(studies: Sequence[SearchStudy], out: Path) -> list[Path]:

@@ -1,6 +1,8 @@
 """Compare search methods by their cost: figures 6b and B.10 of the paper."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,21 +16,37 @@ LABELS = {"passes": "passes through the trunk", "seconds": "seconds"}
 
 
 class Curve(NamedTuple):
-    """One fold: cost at each point, and the test score of the best validation score so far."""
+    """One fold: costs from low to high, and the test score of the best point up to each cost.
+
+    The best point has the highest validation score. A later point of a search may cost less than
+    an earlier one, because each is retrained on its own: so passes and seconds each have an order.
+    """
 
     passes: NDArray[np.float64]
-    seconds: NDArray[np.float64]
     test: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    test_by_seconds: NDArray[np.float64]
 
     @classmethod
     def from_points(cls, rows: Sequence[Mapping[str, Any]]) -> "Curve":
-        """Read the points of a search, in order."""
-        best: list[tuple[float, float]] = []
-        for row in rows:
-            here = (row["valid"], row["test"])
-            best.append(max(best[-1], here, key=lambda each: each[0]) if best else here)
-        passes, seconds = (np.array([row[key] for row in rows], dtype=float) for key in LABELS)
-        return cls(passes, seconds, np.array([test for _, test in best]))
+        """Read the points of a search."""
+        return cls(*_best_by(rows, "passes"), *_best_by(rows, "seconds"))
+
+    def along(self, cost: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the costs, passes or seconds, and the score at each."""
+        by_passes, by_seconds = (self.passes, self.test), (self.seconds, self.test_by_seconds)
+        return {"passes": by_passes, "seconds": by_seconds}[cost]
+
+
+def _best_by(
+    rows: Sequence[Mapping[str, Any]], cost: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sort points by a cost; return the costs, and the test score of the best point so far."""
+    order = sorted(range(len(rows)), key=lambda n: rows[n][cost])
+    # Of equal points the search found the first one first, whatever it cost.
+    best = accumulate(order, partial(min, key=lambda n: (-rows[n]["valid"], n)))
+    costs, tests = [rows[n][cost] for n in order], [rows[n]["test"] for n in best]
+    return np.array(costs, dtype=float), np.array(tests, dtype=float)
 
 
 def score_at(curve: Curve, passes: float) -> float:
@@ -45,7 +63,7 @@ def score_against_cost(
     figure = canvas(3.6)
     axis = figure.subplots()
     for number, (method, seeds) in enumerate(curves.items()):
-        folds = [(np.asarray(getattr(curve, cost)), curve.test) for curve in seeds.values()]
+        folds = [curve.along(cost) for curve in seeds.values()]
         # From the point where all folds have a score to the end of the shortest.
         low, high = max(c[0] for c, _ in folds), min(c[-1] for c, _ in folds)
         grid = np.geomspace(max(low, 1e-9), max(high, low, 1e-9), 60)
