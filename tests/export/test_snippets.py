@@ -21,7 +21,7 @@ from export_cases import (
     smooth,
     torch_views,
 )
-from specimens import inputs, specimen
+from specimens import CHANNELS, inputs, specimen
 
 from augnet import AugmentationLayer, AugmentationModule, build_transforms, identity
 from augnet.data import InputSpec
@@ -31,6 +31,7 @@ from augnet.export.steps import layers
 from augnet.transforms import (
     COLOR_IMAGES,
     SIGNALS,
+    Autocontrast,
     Brightness,
     Cutout,
     GaussianNoise,
@@ -39,6 +40,8 @@ from augnet.transforms import (
     Posterize,
     Rotate,
     SamplePairing,
+    Scale,
+    SensorRotationY,
     Sharpness,
     ShearX,
     SignFlip,
@@ -64,6 +67,36 @@ def test_braindecode_gives_the_same_views(name):
     pytest.importorskip("braindecode")
     ours, x = alone(name), signals(name)
     alike(ours, torch_views(export(ours, "braindecode"), x), x)
+
+
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")  # of MNE
+def test_electrodes_of_any_spelling_and_place_are_exported_to_braindecode():
+    pytest.importorskip("braindecode")
+    x = inputs(SIGNALS)
+    channels = tuple(name.lower() for name in CHANNELS)
+    lower = SensorRotationY(channels=channels)
+    positions = ((1, 0, 0.5), (-1, 0, 0.5), (0.5, 1, 0.2), (-0.5, 1, 0.2), (0, 0, 1), (0.3, -1, 0))
+    placed = SensorRotationY(channels=("a", "b", "c", "d", "e", "f"), positions=positions)
+    for transform in (lower, placed):
+        ours = module([transform])
+        alike(ours, torch_views(export(ours, "braindecode"), x), x)
+
+
+def test_kornia_makes_channels_of_one_value_black():
+    """The difference that snippets name."""
+    pytest.importorskip("kornia")
+    x = torch.full((1, 3, 8, 8), 0.4)
+    x[:, 0, :4] = 0.6
+    ours = module([Autocontrast(1.0)], magnitude=1.0)
+    view = executed(export(ours, "kornia"))(x)
+    assert view[:, 0].allclose(ours(x)[:, 0], atol=1e-3)
+    assert view[:, 1:].eq(0).all()
+    assert ours(x)[:, 1:].equal(x[:, 1:])
+
+
+def test_albumentations_scales_both_sides_by_one_factor():
+    text = export(module([Scale(2.0)], magnitude=1.0), "albumentations").text
+    assert "A.Affine(scale=(0.5, 2), keep_ratio=True, p=1.0)," in text
 
 
 @pytest.mark.parametrize("library", IMAGE_LIBRARIES)
@@ -358,6 +391,7 @@ def test_a_second_draw_is_said_to_be_independent(library):
         ("albumentations", TranslateX(), "moves by whole pixels, rounded towards 0"),
         ("albumentations", Sharpness(), "sharpens only, in half of the cases"),
         ("kornia", Posterize(), "drops whole bits"),
+        ("kornia", Autocontrast(), "makes channels of one value black"),
         ("braindecode", specimen("bandstop"), "damps up to 1 Hz beside the band"),
         ("braindecode", specimen("sensor_rotation_x"), "smooths the data a little even at 0°"),
     ],

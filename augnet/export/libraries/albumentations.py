@@ -89,7 +89,7 @@ ALBUMENTATIONS = Library(
         ),
         "shear_x": _affine(lambda s: f'shear={{"x": {within(slant(s))}, "y": (0.0, 0.0)}}'),
         "shear_y": _affine(lambda s: f'shear={{"x": (0.0, 0.0), "y": {within(slant(s))}}}'),
-        "scale": _affine(lambda s: f"scale={factor(s)}"),
+        "scale": _affine(lambda s: f"scale={factor(s)}, keep_ratio=True"),
         "horizontal_flip": bernoulli("A.HorizontalFlip"),
         "vertical_flip": bernoulli("A.VerticalFlip"),
         **{name: _jitter(name) for name in ("brightness", "contrast", "saturation", "hue")},

@@ -21,11 +21,19 @@ _AUGMENT = '''class Augment(torch.nn.Sequential):
         return view if y is None else (view, y)'''
 
 
-def _sensors(make: str) -> Line:
-    return lambda step: (
-        f"{make}(probability=1.0, ordered_ch_names={_channels(step)}, "
-        f"max_degrees={number(step.strength)})"
-    )
+def _sensors(axis: str) -> Line:
+    """Write a rotation with positions: braindecode drops electrodes whose names it lacks."""
+
+    def line(step: Step) -> str:
+        positions = getattr(step.transform, "positions", ())
+        rows = (f"[{', '.join(map(number, row))}]" for row in zip(*positions, strict=True))
+        matrix = f"torch.tensor([{', '.join(rows)}], dtype=torch.float64)"
+        return (
+            f"B.SensorsRotation(probability=1.0, sensors_positions_matrix={matrix}, "
+            f'axis="{axis}", max_degrees={number(step.strength)})'
+        )
+
+    return line
 
 
 def _channels(step: Step) -> list[str]:
@@ -69,9 +77,7 @@ BRAINDECODE = Library(
             f"B.ChannelsSymmetry(probability={number(step.strength)}, "
             f"ordered_ch_names={_channels(step)})"
         ),
-        "sensor_rotation_x": _sensors("B.SensorsXRotation"),
-        "sensor_rotation_y": _sensors("B.SensorsYRotation"),
-        "sensor_rotation_z": _sensors("B.SensorsZRotation"),
+        **{f"sensor_rotation_{axis}": _sensors(axis) for axis in "xyz"},
     },
     identity="torch.nn.Identity()",
     draw=choice,

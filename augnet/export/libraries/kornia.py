@@ -83,6 +83,7 @@ KORNIA = Library(
     differences=DIFFERENCES
     | {
         "posterize": "drops whole bits, augnet fractions too",
+        "autocontrast": "makes channels of one value black, augnet leaves them as they are",
         "cutout": "erases a square of the same area with hard edges, augnet a box with the "
         "proportions of the image and soft edges",
     },
