@@ -54,6 +54,8 @@ def arrays(
     names = tuple(map(str, rows.tolist()))
     if spec is not None:
         samples = rescale(samples, spec, log)
+        if spec.window is not None:
+            log.note("the model was learned from recordings: x is taken in their unit, such as V")
     else:
         signals = samples.dim() == 3
         for option in ("sfreq", "channels"):

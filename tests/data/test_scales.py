@@ -136,3 +136,11 @@ def test_recordings_for_a_model_of_something_else_are_refused(tmp_path):
         read(path, of_arrays, labeled=False)
     with pytest.raises(DataError, match="read as recordings; the model takes images of shape"):
         read(path, InputSpec(kind="images", shape=(3, 8, 10)), labeled=False)
+
+
+def test_the_unit_of_recordings_is_named(tmp_path):
+    spec = InputSpec(kind="signals", shape=(1, 100), sfreq=100.0, channels=("C3",), window=1.0)
+    found = read(save_array(tmp_path, np.zeros((4, 1, 100))), spec, labeled=False)
+    assert list(found.log) == [
+        "the model was learned from recordings: x is taken in their unit, such as V"
+    ]
