@@ -174,7 +174,7 @@ class Auditor:
             tuple(rows),
             self.predictor.loaded.name,
             self.evaluator.score(self.rest, self.rows),
-            1 - self.evaluator.chance,
+            self.evaluator.chance_score,
             len(self.rows),
             self.predictor.predicted,
             planned,
@@ -226,7 +226,13 @@ class Auditor:
             if state["labels_known"]:
                 self.learned = name_classes(self.learner.invariances, self.classes)
         self.responses = [
-            Response(row.transform, fractions_of(row), self.rows, added, changed)
+            Response(
+                row.transform,
+                fractions_of(row),
+                self.rows,
+                added.to(self.rows.device),
+                changed.to(self.rows.device),
+            )
             for row, (added, changed) in zip(self.learned, state["responses"], strict=False)
         ]
 

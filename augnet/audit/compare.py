@@ -1,5 +1,6 @@
 """Compare how far labels allow a transform with how far a model holds."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -125,7 +126,7 @@ class Comparison:
         """Return the fraction of predictions that stay though the label changes, 0 if many change.
 
         A model is blind if, beyond the range of the labels, it is sure to change fewer than half
-        of the predictions that are lost there.
+        of the predictions that are lost there. Both are means over directions.
         """
         if labels.status == "reached_limit":
             return 0.0
@@ -143,10 +144,13 @@ class Comparison:
     def _lost(
         self, labels: Invariance | PartRange, high: float, points: Sequence[CurvePoint]
     ) -> float:
-        """Return the error that labels lose beyond their range."""
-        beyond = [point.added for point in points if abs(point.fraction) > high]
+        """Return the error that labels lose beyond their range, the mean over directions."""
+        beyond: dict[float, list[float]] = defaultdict(list)
+        for point in points:
+            if abs(point.fraction) > high:
+                beyond[round(abs(point.fraction), 6)].append(point.added)
         if beyond:
-            return max(beyond)
+            return max(sum(each) / len(each) for each in beyond.values())
         cost = getattr(labels, "cost", None) if labels.status == "not_invariant" else None
         return max(NO_CURVE * self.evaluator.chance, cost or 0.0)
 

@@ -88,8 +88,12 @@ def _read(path: Path, trunk: str | None) -> "Model":
 
 def _own(model: "Model", name: str) -> Loaded:
     header = model.header
+
+    def run(x: Tensor) -> Tensor:
+        return model.outputs(x.cpu())
+
     return Loaded(
-        model.outputs,
+        run,
         name,
         header.classes,
         True,
@@ -123,7 +127,7 @@ def _onnx(path: Path) -> Loaded:
         for part in x.split(fixed or len(x)):
             missing = (fixed or len(part)) - len(part)
             padded = torch.cat((part, part[-1:].expand(missing, *part.shape[1:])))
-            given = {inputs[0].name: padded.to(dtype).contiguous().numpy()}
+            given = {inputs[0].name: padded.to("cpu", dtype).contiguous().numpy()}
             parts.append(torch.from_numpy(session.run(None, given)[0])[: len(part)])
         return torch.cat(parts)
 

@@ -80,13 +80,19 @@ def write_test(
 def _case(row: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
     fraction = row["labels_fraction"]
     points = [point for point in row["curve"] if point["fraction"]]
-    nearest = min(points, key=lambda point: abs(abs(point["fraction"]) - fraction))
-    half = nearest["interval"][1] - nearest["added"]
+    distances = [abs(abs(point["fraction"]) - fraction) for point in points]
+    nearest = [
+        point
+        for point, distance in zip(points, distances, strict=True)
+        if distance < min(distances) + 1e-9
+    ]  # one in each direction
+    added = sum(point["added"] for point in nearest) / len(nearest)
+    half = max(point["interval"][1] - point["added"] for point in nearest)
     return {
         "transform": row["labels"]["transform"],
         "fraction": round(fraction, 6),
         "strength": f"{row['labels']['strength']:.3g} {row['unit']}",
-        "most": round(max(0.0, row["cost"]) + max(tolerance, half), 6),
+        "most": round(max(0.0, added) + max(tolerance, half), 6),
     }
 
 

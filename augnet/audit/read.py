@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from augnet.audit.load import AuditError, Loaded
-from augnet.text import printable
 
 if TYPE_CHECKING:
     from augnet.data import Collection, InputSpec
@@ -17,15 +16,39 @@ def read_collection(
 ) -> "Collection":
     """Read labeled samples from a path, in the size and with the channels of the model."""
     from augnet.data import read, split
+    from augnet.data.collection import draw_rows
 
-    samples = read(path, loaded.spec, seed=seed, **options)
+    settings = loaded.settings
+    trained = _is_same(settings.get("data"), path)
+    if trained:  # read them as in training, so that the test samples are those of then
+        known = {name: _plain(settings[name]) for name in options if name in settings}
+        seed, most = int(settings.get("seed", 0)), options.get("max_samples")
+        samples = read(path, loaded.spec, seed=seed, **options | known)
+    else:
+        samples = read(path, loaded.spec, seed=seed, **options)
     if samples.y is None:
         raise AuditError(f"{path} has no labels: an audit needs them")
-    settings = loaded.settings
-    if settings.get("data") == printable(path):  # the model was trained on most of these
-        samples = split(samples, int(settings.get("seed", 0))).test
+    if trained:
+        samples = split(samples, seed).test
         samples.log.note(f"{loaded.name} was trained on other samples of {path} than these")
+        if most is not None and most < len(samples):
+            samples = samples[draw_rows(samples.y, len(samples), most, seed)]
+    elif settings.get("data") and Path(settings["data"]).name == Path(path).name:
+        samples.log.note(
+            f"{loaded.name} was trained on {settings['data']}: if these are the same samples, "
+            "start from the same folder, so that only those are used that it was not trained on"
+        )
     return samples
+
+
+def _plain(value: Any) -> Any:
+    """Return an option as it is given; files of settings have lists."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _is_same(trained: object, path: str | Path) -> bool:
+    """Whether the path of an audit is that of the training, seen from here."""
+    return isinstance(trained, str) and Path(trained).resolve() == Path(path).resolve()
 
 
 def fitted_spec(samples: "Collection", loaded: Loaded) -> "InputSpec":

@@ -119,13 +119,21 @@ class Branch:
         )
         first = next(lost, STRENGTHS)
         if first < STRENGTHS:
-            self.kept = fractions[first - 1] if first else 0.0
-            self._next_border(self.kept)
-            self.rule.start = min(max(self.config.start, self.kept), self.rule.border)
+            self._start_at(fractions[first - 1] if first else 0.0)
             return None
         measured = self._measured(network, held_out)
         crossing = measure_crossing(measured, 1.0, self.config)
-        return decide_range(measured, 1.0, 0.0, crossing, False, self.config)
+        found = decide_range(measured, 1.0, 0.0, crossing, False, self.config)
+        if found.status == "reached_limit":
+            return found
+        self._start_at(min(1.0, crossing.factor))  # all samples show what some did not
+        return None
+
+    def _start_at(self, kept: float) -> None:
+        """Start with the range that the reference ignores, a fraction of the limit."""
+        self.kept = kept
+        self._next_border(kept)
+        self.rule.start = min(max(self.config.start, kept), self.rule.border)
 
     def _with_training(self, end: float | None) -> Invariance:
         """Train until the answer does not move any more, and decide."""

@@ -216,9 +216,10 @@ def decide_range(
     )
     trained, fraction = fraction, min(1.0, fraction * crossing.factor)
     low, high = fraction * math.exp(-half), min(border, fraction * math.exp(half))
-    if max(trained, fraction) > config.near_limit:
+    may_reach = trained > config.near_limit and high >= 1
+    if fraction > config.near_limit or may_reach:
         low, high = (float(transform.strength(each)) for each in (low, 1.0))
-        ends = (low, high)
+        ends, cost = (low, high), response[-1][1] if response else cost
         return Invariance(transform, "reached_limit", high, ends, cost=cost, response=response)
     if measured.instability > config.max_instability:
         return decide_unstable(measured, fraction, (low, high), crossing, moves, config, border)

@@ -1,5 +1,7 @@
 """Evaluate a network on samples: which errors it makes, and the mean of errors over classes."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
@@ -11,34 +13,53 @@ from augnet.transforms.base import full_precision
 from augnet.transforms.noise import uniform
 
 CHUNK = 512
-"""Samples of one forward pass."""
+"""Samples of one forward pass, and those whose random numbers are drawn at once."""
+CPU_CHUNK = 128
+"""Samples of one forward pass on a CPU: their activations fit into its cache."""
 
 
 class Evaluator:
-    """Errors of samples, weighted so that every class counts the same.
+    """Errors of samples, weighted so that every class counts the same on each side of the split.
 
     An error is 1 for a wrong class and 0 for the right one; for values it is the distance from the
     target, relative to that of the best constant prediction.
     """
 
-    def __init__(self, data: LearnData, max_weight: float) -> None:
-        self.data = data
-        self.weights = _class_weights(data, max_weight)
+    def __init__(self, data: LearnData, max_weight: float, most: int | None = None) -> None:
+        """Prepare weights and scales; at most about `most` held-out samples are measured."""
+        self.data, self.rows = data, data.measured(most)
+        self.weights = data.x.new_ones(len(data.y))
+        self.scale = data.x.new_ones(())
         if data.classes:
-            counts = data.y[data.held_out].bincount()
-            self.chance = 1 - 1 / int((counts > 0).sum())
-            self.scale = data.x.new_ones(())
+            for rows, counted in ((data.fitted, data.fitted), (data.held_out, self.rows)):
+                counts = data.y[counted].bincount(minlength=data.classes).clamp(min=1)
+                weights = (counts.max() / counts).clamp(max=max_weight)
+                self.weights[rows] = weights.to(self.weights)[data.y[rows]]
         else:
             median = data.y[data.fitted].median(0).values
             self.scale = (data.y[data.fitted] - median).abs().mean(0).clamp(min=1e-12)
-            self.chance = 1.0
+        self.chance = self._chance(max_weight)
+
+    @property
+    def chance_score(self) -> float:
+        """The score of the best constant prediction: an accuracy, or no variance explained."""
+        return 1 - self.chance if self.data.classes else 0.0
+
+    def _chance(self, max_weight: float) -> float:
+        """Return the error of the best constant prediction on the samples that are measured."""
+        y = self.data.y[self.rows]
+        if self.data.classes:
+            counts = y.bincount(minlength=self.data.classes).double()
+            most = counts.max()
+            return 1 - (most / (max_weight * counts).clamp(max=most).sum()).item()
+        return self.errors(y.median(0).values.expand_as(y), self.rows).mean().item()
 
     @torch.no_grad()
     def outputs(self, network: nn.Module, x: Tensor) -> Tensor:
         """Return the outputs of a network in eval mode."""
-        training = network.training
+        training, size = network.training, CPU_CHUNK if x.device.type == "cpu" else CHUNK
         network.eval()
-        output = torch.cat([network(chunk) for chunk in x.split(CHUNK)])
+        output = torch.cat([network(chunk) for chunk in x.split(size)])
         network.train(training)
         return output
 
@@ -95,20 +116,32 @@ class Evaluator:
         weights = self.weights[rows]
         weights = weights / weights.sum()
         parts = weights * (values - (weights * values).sum())
-        if self.data.groups is not None:  # samples of a group are not independent
-            groups = self.data.groups[rows]
-            parts = parts.new_zeros(int(groups.max()) + 1).index_add(0, groups, parts)
-        spread = parts.square().sum().sqrt().item()
+        factor, units, count = 1.0, *self._units(rows)
+        if units is not None:  # samples of a group are not independent
+            parts = parts.new_zeros(count).index_add(0, units, parts)
+            factor = math.sqrt(count / (count - 1))
+        spread = factor * parts.square().sum().sqrt().item()
         # Errors that did not happen may still happen: at least half an error.
         return max(spread, 0.5 / len(values))
 
     def resample(self, rows: Tensor, count: int, generator: Generator) -> Tensor:
         """Return random weights of samples, or of whole groups, for `count` bootstraps."""
-        groups = self.data.groups
-        units = torch.arange(len(rows), device=rows.device) if groups is None else groups[rows]
-        shape = (count, int(units.max()) + 1)
+        units, groups = self._units(rows)
+        if units is None:
+            units = torch.arange(len(rows), device=rows.device)
+        shape = (count, groups or len(rows))
         draws = -uniform(self.weights, shape, generator).clamp(min=1e-6).log()
         return draws[:, units] * self.weights[rows]
+
+    def _units(self, rows: Tensor) -> tuple[Tensor | None, int]:
+        """Return a number for the group of each sample; None if there are no groups, or only one.
+
+        One group does not show how groups differ: its samples are then taken for independent.
+        """
+        if self.data.groups is None:
+            return None, 0
+        groups, units = self.data.groups[rows].unique(return_inverse=True)
+        return (units, len(groups)) if len(groups) > 1 else (None, 0)
 
     def errors_at(
         self,
@@ -124,12 +157,3 @@ class Evaluator:
         with full_precision(x):
             view = apply_at_strength(transform, x, fractions, generator)
         return self.errors(self.outputs(network, view), rows)
-
-
-def _class_weights(data: LearnData, max_weight: float) -> Tensor:
-    """Return a weight per sample: the same total for each class, if none exceeds the largest."""
-    if not data.classes:
-        return data.x.new_ones(len(data.y))
-    counts = data.y.bincount(minlength=data.classes).clamp(min=1)
-    weights = (counts.max() / counts).clamp(max=max_weight)
-    return weights.to(data.x.dtype)[data.y]

@@ -19,6 +19,9 @@ from augnet.net import AugNet
 from augnet.training import Row
 from augnet.transforms import Bernoulli
 
+SLOWER = 1.5
+"""A net that draws transforms may take so many times as long per step, if there is a budget."""
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -69,6 +72,8 @@ class FinalNet:
         """The ranges of a transform that is drawn again add up, so there are no more draws than
         transforms."""
         self.steps_before = 0
+        self.compared_steps: int | None = None
+        """The steps of the compared net that draws none; the others take as many."""
         self.draws = 0
         """How many transforms the net draws that is being trained."""
         self.training = self._begin()
@@ -132,7 +137,9 @@ class FinalNet:
         """Return the part of the work left that the current training is."""
         if self.choice is not None:
             return 1.0
-        return self._fraction / (self._all_before - self._work_before + 1)
+        part = self._fraction / (self._all_before - self._work_before + 1)
+        plain = self.base is not None and not self.draws
+        return part / SLOWER if plain else part
 
     @property
     def _fraction(self) -> float:
@@ -173,6 +180,8 @@ class FinalNet:
             trunk.load_state_dict(self.base)
         net = AugNet(augment, trunk, self.data.aggregate, copies=copies)
         steps = max(1, round(self._fraction * self.planned))
+        if not final and self.compared_steps is not None:
+            steps = self.compared_steps
         rows = None if final else self.data.fitted
         return NetTraining(self.data, net, self.generator, self.config, steps, rows)
 
@@ -185,6 +194,8 @@ class FinalNet:
     def _compare(self) -> None:
         """Measure the net that was trained, and plan the next one."""
         self.compared[self.draws] = self._measure(self.net)
+        if not self.draws:
+            self.compared_steps = self.training.steps
         self.steps_before += self.training.steps
         following = self._next()
         if following is None:
@@ -253,14 +264,19 @@ class FinalNet:
             "draws": self.draws,
             "base": self.base if self.own_base else None,
             "steps": self.steps_before,
+            "compared_steps": self.compared_steps,
             "training": self.training.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where another one with the same arguments was left."""
-        self.compared = {draws: Compared(*each) for draws, *each in state["compared"]}
+        device = self.data.x.device
+        self.compared = {
+            draws: Compared(*(values.to(device) for values in each))
+            for draws, *each in state["compared"]
+        }
         self.choice, self.draws = state["choice"], state["draws"]
-        self.steps_before = state["steps"]
+        self.steps_before, self.compared_steps = state["steps"], state["compared_steps"]
         self.base = state["base"] if self.own_base else self.base
         self.training = self._begin()
         self.training.load_state_dict(state["training"])

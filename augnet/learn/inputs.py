@@ -25,6 +25,10 @@ MAX_VALUE = 1e15
 """Larger numbers are refused: their squares, and sums of these, overflow in float32."""
 MIN_SPREAD = 1e-15
 """Numbers that differ by less are refused: the squares of differences underflow."""
+MIN_MEASURED = 20
+"""So many held-out samples of each class are measured, if there are."""
+MIN_VARIATION = 1e-3
+"""Values vary too little on a side if they deviate by less than this part of all deviations."""
 IMAGE_CHANNELS = (1, 3, 4)
 MIN_SIDE = 8
 """Two similar axes of at least this size before 1, 3 or 4 last ones are height and width."""
@@ -59,6 +63,21 @@ class LearnData:
     def outputs(self) -> int:
         """How many numbers a network predicts per sample."""
         return self.classes or math.prod(self.y.shape[1:])
+
+    def measured(self, most: int | None = None) -> Tensor:
+        """Return the held-out rows that are measured: the first `most`, and some of each class."""
+        if most is None or len(self.held_out) <= most:
+            return self.held_out
+        first = torch.arange(len(self.held_out), device=self.held_out.device)
+        kept = first < most
+        if self.classes:  # rank samples within their class
+            labels = self.y[self.held_out]
+            order, counts = labels.argsort(stable=True), labels.bincount(minlength=self.classes)
+            before = counts.cumsum(0) - counts
+            rank = torch.empty_like(order)
+            rank[order] = first - before[labels[order]]
+            kept |= rank < MIN_MEASURED
+        return self.held_out[kept]
 
     def batches(self, size: int, generator: torch.Generator) -> list[Tensor]:
         """Return the fitted rows in random order, in whole batches, or in one if there are few."""
@@ -113,6 +132,8 @@ def prepare_data(
     else:
         numbers = number_groups(groups, len(samples)).to(samples.device)
         fitted, held_out = _group_halves(labels, names, numbers, generator)
+    if regression:
+        _check_sides(labels, fitted, held_out)
     return LearnData(
         samples,
         labels,
@@ -203,6 +224,20 @@ def _values(labels: Tensor, dtype: torch.dtype) -> Tensor:
     if bool((labels.std(0) == 0).any()):
         raise ValueError("learn takes targets that vary; some of these are all the same")
     return labels
+
+
+def _check_sides(labels: Tensor, fitted: Tensor, held_out: Tensor) -> None:
+    """Refuse targets that hardly vary among the fitted samples, or among those held out."""
+    values = labels.reshape(len(labels), -1)
+    least = MIN_VARIATION * values.std(0, correction=0)
+    for side, rows in (("fitted", fitted), ("held-out", held_out)):
+        still = (values[rows].std(0, correction=0) < least).nonzero()[:, 0].tolist()
+        if still:
+            raise ValueError(
+                f"learn takes targets that vary on both sides of its split; of the {side} samples, "
+                f"column {listing(still)} is nearly the same for all: leave it out, or give more "
+                "samples or groups"
+            )
 
 
 def _classes(labels: Tensor, names: Sequence[str], config: LearnConfig) -> Tensor:

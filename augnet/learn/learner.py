@@ -17,7 +17,13 @@ from augnet.learn.result import Invariance, InvarianceResult
 from augnet.learn.search import Search, from_plain, to_plain, warnings_of
 from augnet.learn.seeds import join_seeds
 from augnet.learn.selective import SelectiveLayers
-from augnet.training import RandomState, Row, choose_threads, use_threads
+from augnet.training import (
+    RandomState,
+    Row,
+    choose_threads,
+    keep_freed_memory,
+    use_threads,
+)
 from augnet.transforms import TransformSpec
 
 
@@ -25,7 +31,8 @@ from augnet.transforms import TransformSpec
 class Learner:
     """Iterate over the rows of the history; `result` is available after the last row.
 
-    The arguments are those of `learn`. Between two rows `state_dict` holds all that changes:
+    The arguments are those of `learn`. Freed memory stays in the process, which saves time on
+    glibc (`keep_freed_memory`). Between two rows `state_dict` holds all that changes:
     another Learner with the same arguments that loads it continues to the same result.
     """
 
@@ -40,6 +47,7 @@ class Learner:
         **options: Any,
     ) -> None:
         self.config, shared = configure(config, transforms, options)
+        keep_freed_memory()
         self.started, self.spent = time.monotonic(), 0.0
         self.threads = choose_threads(self.config.threads)
         seed = self.config.seed

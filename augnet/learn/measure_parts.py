@@ -1,5 +1,6 @@
 """Measure the curve of a transform, and the ranges of its directions and of classes."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ from torch import nn
 from augnet.learn.accounts import Accounts
 from augnet.learn.branch import Branch
 from augnet.learn.config import LearnConfig
+from augnet.learn.decide import NO_TIME
 from augnet.learn.exchange import exchanged_classes
 from augnet.learn.held import TOO_LOW, curve, unclear_part
 from augnet.learn.meeting import find_meetings
@@ -39,17 +41,23 @@ def with_parts(
     """
     reference = branch.reference
     by_class = config.by_class and bool(reference.data.classes)
-    if reference.doubt:
-        return replace(found, by_class=_unknown(branch, reference.doubt)) if by_class else found
+    doubt = reference.doubt or (NO_TIME if _late(end) or found.reason == NO_TIME else "")
+    if doubt:
+        return replace(found, by_class=_unknown(branch, doubt)) if by_class else found
     network = branch.average.network if branch.loop.done else reference.network
     response = _measured(branch, network, fractions_of(found))
     found = replace(found, curve=curve(response, reference.evaluator, config))
     if by_class:
         parts = without_contradiction(found, _by_class(branch, config, end))
         found = replace(found, by_class=parts)
-    if _differ(branch, found, response, config):
+    if not _late(end) and _differ(branch, found, response, config):
         found = replace(found, by_direction=_by_direction(branch, found, config, end))
     return found
+
+
+def _late(end: float | None) -> bool:
+    """Whether the time of day is over."""
+    return end is not None and time.time() >= end
 
 
 def _measured(branch: Branch, network: nn.Module, steps: tuple[float, ...]) -> Response:

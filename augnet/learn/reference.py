@@ -39,11 +39,11 @@ class Reference:
         self, data: LearnData, trunk: nn.Module, generator: Generator, config: LearnConfig
     ) -> None:
         self.data, self.trunk, self.generator, self.config = data, trunk, generator, config
-        self.evaluator = Evaluator(data, config.max_class_weight)
+        self.evaluator = Evaluator(data, config.max_class_weight, config.max_held_out)
         self.average = WeightAverage(trunk, config.reference_average)
         self.best, self.best_loss, self.best_step = copy.deepcopy(trunk), float("inf"), 0
         self.optimizer = adamw(trunk.parameters(), config.lr, config.weight_decay)
-        self.held_out = data.held_out[: config.max_held_out]
+        self.held_out = self.evaluator.rows
         self.per_epoch = max(1, len(data.fitted) // config.batch_size)
         steps = max(config.reference_steps, config.reference_epochs * self.per_epoch)
         if config.epochs is not None:
@@ -85,8 +85,11 @@ class Reference:
 
     @property
     def usual_distances(self) -> Tensor:
-        """The squared distances from the truth without a transform: the control's, if there are."""
-        found = self.control.distances
+        """The squared distances from the truth without a transform: the control's, if it errs.
+
+        Otherwise a control is only there if another transform needs one.
+        """
+        found = self.control.distances if self.errs else None
         return self.distances if found is None else found
 
     @property

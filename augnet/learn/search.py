@@ -19,7 +19,7 @@ from augnet.learn.parts import parts_from_plain, parts_to_plain
 from augnet.learn.reference import Control, Reference
 from augnet.learn.result import Invariance
 from augnet.learn.traces import leaves_traces
-from augnet.training import Row
+from augnet.training import Row, keep_freed_memory
 from augnet.transforms import Transform
 
 REFERENCE_WORK = 0.15
@@ -61,7 +61,7 @@ class Search:
     @property
     def scores(self) -> tuple[float, float]:
         """The score of the reference and of chance: accuracies, or the variance explained."""
-        return self.reference.score, 1 - self.reference.evaluator.chance
+        return self.reference.score, self.reference.evaluator.chance_score
 
     @property
     def warnings(self) -> list[str]:
@@ -69,13 +69,19 @@ class Search:
         reference = self.reference
         if reference.doubt:
             return [reference.doubt]
-        if reference.instability <= self.config.max_instability:
-            return []
-        return [
-            f"predictions are unstable: {reference.instability:.0%} change if training just goes "
-            f"on. Ranges may add {100 * reference.tolerance:.1f} points of error, and are less "
-            "exact"
-        ]
+        found = []
+        if reference.data.group_counts is not None and reference.data.group_counts[1] == 1:
+            found.append(
+                "one group is held out: intervals do not say how groups differ, so other groups "
+                "may have other ranges"
+            )
+        if reference.instability > self.config.max_instability:
+            found.append(
+                f"predictions are unstable: {reference.instability:.0%} change if training just "
+                f"goes on. Ranges may add {100 * reference.tolerance:.1f} points of error, and are "
+                "less exact"
+            )
+        return found
 
     def fit(self, seconds: float | None = None) -> Iterator[Row]:
         """Continue from the current state; yield a row per epoch of the reference, per branch."""
@@ -144,7 +150,9 @@ class Search:
         self.reference.load_state_dict(state["reference"])
         self.invariances = from_plain(state["invariances"], self.transforms)
         self.branch_steps, self.control_steps = state["branch_steps"], state["control_steps"]
-        self.control = None if state["control"] is None else Control(*state["control"])
+        if state["control"] is not None:
+            self.control = Control(*_on(self.reference.data.x.device, state["control"]))
+            self.reference.control = self.control
 
 
 def measure(
@@ -155,8 +163,9 @@ def measure(
     threads: int | None = None,
 ) -> tuple[Invariance, int]:
     """Measure one transform, until the time of day `end`; return also the steps that it took."""
-    if threads is not None:
+    if threads is not None:  # in a process of its own
         torch.set_num_threads(threads)
+        keep_freed_memory()
     branch = Branch(reference, transform, config)
     row = branch.measure(None if end is None else end - time.time())
     if config.curves or config.by_class:
@@ -198,6 +207,11 @@ def warnings_of(rows: Iterable[Invariance]) -> list[str]:
     """Return what limits some answers."""
     late = [row.transform.name for row in rows if row.reason == NO_TIME]
     return [f"the budget was too short to measure {', '.join(late)}"] if late else []
+
+
+def _on(device: torch.device, values: Iterable[Any]) -> Iterator[Any]:
+    """Move the tensors among some values to a device."""
+    return (value.to(device) if isinstance(value, torch.Tensor) else value for value in values)
 
 
 def to_plain(rows: Iterable[Invariance]) -> list[tuple[Any, ...]]:

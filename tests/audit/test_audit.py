@@ -13,8 +13,11 @@ from torch import nn
 from augnet import audit
 from augnet.audit import AuditError, Auditor, ModelInput
 from augnet.audit.compare import labels_curve
+from augnet.audit.load import Loaded
+from augnet.audit.pytest_file import _case
+from augnet.audit.read import read_collection
 from augnet.learn import Invariance
-from augnet.learn.parts import PartRange
+from augnet.learn.parts import CurvePoint, PartRange
 from augnet.transforms import GaussianNoise, SignFlip
 
 SHIFT = Shift(2.0)
@@ -193,8 +196,8 @@ def test_the_worst_samples_are_those_that_are_lost():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (lambda x: x[:, :1].log(), r"shape \(400, 1\) for 400 samples; expected \(400, 2\)"),
-        (lambda x: torch.full((len(x), 2), torch.nan), "NaN or infinite values for 400 of 400"),
+        (lambda x: x[:, :1].log(), r"shape \(128, 1\) for 128 samples; expected \(128, 2\)"),
+        (lambda x: torch.full((len(x), 2), torch.nan), "NaN or infinite values for 128 of 128"),
         (lambda x: 1 / 0, "fails on a batch of shape .*: ZeroDivisionError"),
         (lambda x: sys.exit(), "fails on a batch of shape .*: SystemExit"),
         (lambda x: object(), "gives object, not a tensor"),
@@ -354,3 +357,47 @@ def test_samples_are_converted_to_what_a_model_takes():
         ModelInput(mean=(0.0, 0.0), std=(1.0, 1.0))(x)
     with pytest.raises(ValueError, match="size is for images"):
         ModelInput(size=(8, 8))(x[:, 0])
+
+
+def test_labels_that_are_lost_in_one_direction_do_not_make_a_model_blind():
+    """What changes is the mean over directions, and so is what labels lose."""
+    y = torch.arange(400) % 2
+    x = torch.stack((2.0 * y - 1, torch.linspace(-1, 1, 400).roll(1)), 1)
+    model = Rule(lambda x: (x[:, 0] > 0) ^ (x[:, 1] > 1.2))  # 0.4 change upwards, 0 downwards
+    curve = tuple(
+        CurvePoint(2 * place, place, added, (added, added), 0.0)
+        for place, added in ((-1.0, 0.0), (-0.4, 0.0), (0.0, 0.0), (0.4, 0.0), (1.0, 0.5))
+    )
+    row = audit(model, x, y, learned=[replace(allowed(0.8), curve=curve)]).rows[0]
+    assert row.finding != "blind"
+
+
+def test_a_test_file_has_the_error_at_the_allowed_strength_also_of_blind_models():
+    x, y = levels()
+    x = torch.cat((x, 2.0 * y[:, None] - 1, torch.zeros(len(y), 1)), 1)
+    found = audit(Rule(lambda x: x[:, 3] > x[:, 4]), x, y, learned=[allowed(0.8)])
+    (row,) = found.values["transforms"]
+    assert row["finding"] == "blind"
+    assert row["cost"] > 0
+    assert _case(row, 0.01)["most"] < 0.03
+
+
+def test_the_data_of_training_is_known_by_another_path(tmp_path, monkeypatch):
+    x, y = levels(100)
+    np.savez(tmp_path / "levels.npz", x=x.numpy(), y=y.numpy())
+    monkeypatch.chdir(tmp_path)
+    settings = {"data": "levels.npz", "seed": 3, "max_samples": 90, "channels": []}
+    loaded = Loaded(above(0), "the model", settings=settings)
+    known = read_collection("levels.npz", loaded, 3, max_samples=90, channels=())
+    for path in ("./levels.npz", str(tmp_path / "levels.npz")):
+        samples = read_collection(path, loaded, 8, max_samples=50, channels=())
+        assert samples.names == known.names
+        assert 0 < len(samples) < 30  # the test samples of training
+    few = read_collection("levels.npz", loaded, 3, max_samples=7, channels=())
+    assert len(few) == 7
+    assert set(few.names) < set(known.names)
+    (tmp_path / "other").mkdir()
+    np.savez(tmp_path / "other" / "levels.npz", x=x.numpy(), y=y.numpy())
+    other = read_collection("other/levels.npz", loaded, 3, max_samples=90, channels=())
+    assert len(other) == 90
+    assert any("if these are the same samples" in str(note) for note in other.log)

@@ -396,3 +396,14 @@ def test_noise_that_hides_the_start_of_the_rise_is_unclear(noise, spread):
 )
 def test_the_first_place_of_a_level_is_between_values(level, place):
     assert first_place([0.0, 1.0, 2.0, 3.0], level) == pytest.approx(place)
+
+
+def test_a_limit_is_reached_only_if_the_error_there_is_within_the_tolerance():
+    small = crossing_of(shifted(limit=0.5), 1.0, CONFIG)
+    assert small.factor < 0.85  # 0.404 of 0.5: the range that was trained was too large
+    row = decide_range(shifted(limit=0.5), 1.0, 0.0, small, False, CONFIG)
+    assert (row.status, row.strength) == ("bounded", pytest.approx(0.404, rel=0.08))
+    # The interval of this range contains the limit.
+    row = ranged(shifted(limit=0.42), 1.0)
+    assert (row.status, row.strength) == ("reached_limit", 0.42)
+    assert row.cost == row.response[-1][1] > 0.01  # the error at the limit, not where it begins

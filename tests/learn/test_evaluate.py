@@ -47,7 +47,8 @@ def test_errors_of_values_are_relative_to_those_of_a_constant():
     output = found.outputs(constant, x)
     assert found.mean(found.errors(output, rows), rows).item() == pytest.approx(1, abs=0.1)
     assert found.score(output, rows) == pytest.approx(0, abs=0.02)
-    assert found.chance == 1
+    assert found.chance == pytest.approx(1, abs=0.05)  # of the best constant of the held-out half
+    assert found.chance_score == 0
     assert found.weights.eq(1).all()
 
 
@@ -87,3 +88,56 @@ def test_standard_errors_are_those_of_weighted_means_and_never_zero():
     assert found.deviation(torch.zeros(1000), rows) == 0.5 / 1000
     errors = (torch.arange(1000) % 5 == 0).float()
     assert found.deviation(errors, rows) == pytest.approx((0.2 * 0.8 / 1000) ** 0.5)
+
+
+@pytest.mark.parametrize("counts", [(1000, 10), (4000, 20), (60, 20, 4)])
+def test_a_constant_prediction_is_not_better_than_chance(counts):
+    y = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    found = Evaluator(prepare_data(torch.rand(len(y), 3), y, generator()), 20.0, 500)
+    for constant in range(len(counts)):
+        errors = (y[found.rows] != constant).float()
+        assert found.mean(errors, found.rows).item() >= found.chance - 1e-6
+
+
+def test_a_constant_is_not_better_than_chance_if_groups_have_other_classes():
+    y = torch.tensor([0] * 90 + [1] * 10 + [0] * 10 + [1] * 90)
+    groups = torch.arange(200) // 100
+    found = Evaluator(prepare_data(torch.rand(200, 3), y, generator(), groups=groups), 20.0)
+    constant = int(y[found.rows].bincount().argmax())
+    errors = (y[found.rows] != constant).float()
+    assert found.mean(errors, found.rows).item() == pytest.approx(found.chance)
+    assert found.chance == pytest.approx(0.5)
+
+
+def test_rare_classes_are_measured_too():
+    y = (torch.arange(4000) < 30).long()
+    data = prepare_data(torch.rand(4000, 3), y, generator())
+    assert int(y[data.measured(100)].sum()) == 15
+    assert torch.equal(data.measured(5000), data.held_out)
+    even = prepare_data(torch.rand(4000, 3), torch.arange(4000) % 2, generator())
+    assert torch.equal(even.measured(500), even.held_out[:500])
+
+
+def test_one_group_is_not_taken_for_certainty():
+    y, groups = torch.arange(400) % 2, torch.arange(400) // 200
+    some = prepare_data(torch.rand(400, 3), y, generator(), groups=groups)
+    found, alone = Evaluator(some, 20.0), evaluator(torch.rand(400, 3), y)
+    values = (torch.rand(200, generator=generator()) < 0.2).float()
+    deviation = found.deviation(values, found.rows)
+    assert deviation == pytest.approx(alone.deviation(values, alone.rows), rel=0.01)
+    weights = found.resample(found.rows, 500, torch.Generator().manual_seed(5))
+    means = (weights @ values) / weights.sum(1)
+    assert means.std().item() == pytest.approx(deviation, rel=0.4)
+
+
+def test_the_deviation_of_few_groups_is_that_of_their_means():
+    groups = torch.arange(400) // 20
+    data = prepare_data(torch.rand(400, 3), torch.arange(400) % 2, generator(), groups=groups)
+    found = Evaluator(data, 20.0)
+    values = torch.zeros(len(found.rows))
+    names = groups[found.rows].unique()
+    for group in names[::2]:
+        values[groups[found.rows] == group] = 1.0
+    means = torch.stack([values[groups[found.rows] == group].mean() for group in names])
+    expected = means.std().item() / len(names) ** 0.5
+    assert found.deviation(values, found.rows) == pytest.approx(expected, rel=1e-3)

@@ -284,3 +284,13 @@ def test_values_that_would_overflow_are_refused(name):
     (x if name == "x" else y).view(-1)[5] = -1e30
     with pytest.raises(ValueError, match=f"{name} up to 1e.15; the largest value is 1e.30"):
         prepare_data(x, y)
+
+
+def test_targets_have_to_vary_on_both_sides():
+    y = torch.rand(64, 3)
+    y[:, 1] = (torch.arange(64) == 5).float()
+    with pytest.raises(ValueError, match="column 1 is nearly the same for all"):
+        prepare_data(torch.rand(64, 2), y, torch.Generator().manual_seed(0))
+    ages = (torch.arange(64) // 32).float()
+    with pytest.raises(ValueError, match=r"vary on both sides.*more samples or groups"):
+        prepare_data(torch.rand(64, 2), ages, groups=torch.arange(64) // 32)

@@ -2,6 +2,7 @@
 
 import random
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 from augnet import learn
 from augnet.learn import LearnConfig, Learner
 from augnet.learn.decide import NO_TIME
+from augnet.learn.reference import Control
 from augnet.learn.search import from_plain, to_plain
 
 
@@ -170,3 +172,21 @@ def test_the_reference_has_a_part_of_the_time(monkeypatch):
     list(learner)
     config, done = learner.config, learner.search.reference.loop.done
     assert done == pytest.approx(200 * config.search_fraction * config.reference_fraction, abs=1)
+
+
+def test_a_search_that_is_loaded_knows_how_unstable_predictions_are():
+    def learner():
+        return Learner(*levels(), ["sign_flip"], budget=10)
+
+    first, second = learner(), learner()
+    list(first.search.fit())
+    first.search.control = replace(Control(first.search.reference.errors), changed=0.3)
+    second.load_state_dict(first.state_dict())
+    assert second.search.reference.control.changed == 0.3
+
+
+def test_one_held_out_group_is_a_warning():
+    x, y = levels()
+    learner = Learner(x, y, ["sign_flip"], budget=20, groups=torch.arange(len(x)) % 2)
+    list(learner.search.fit())
+    assert any("one group is held out" in text for text in learner.search.warnings)
