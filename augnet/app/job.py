@@ -27,7 +27,6 @@ from augnet.training import (
     ResumableDirectory,
     Row,
     fingerprint,
-    keep_freed_memory,
 )
 from augnet.training.manifest import digest
 
@@ -119,7 +118,6 @@ class Job:
         return evaluation
 
     def _learner(self) -> Learner:
-        keep_freed_memory()
         train, config = self.split.train, self.settings.learn
         assert train.y is not None
         budget = _for_learning(parse_budget(config.budget))
