@@ -49,10 +49,10 @@ def test_a_config_is_a_set_of_options_that_others_replace():
 
 
 def test_constants_are_changed_by_a_config():
-    config = LearnConfig(transforms=SPECS, budget=3, batch_size=8, max_held_out=10)
+    config = LearnConfig(transforms=SPECS, budget=3, batch_size=8, max_held_out=50)
     learner = Learner(*levels(), config=config)
     assert learner.search.reference.planned == 3 * 10
-    assert len(learner.search.reference.held_out) == 10
+    assert len(learner.search.reference.held_out) == 50
     assert list(learner)[-1]["done"] == 1
 
 
