@@ -129,3 +129,12 @@ def test_few_errors_are_no_instability():
     reference = trained(*levels())
     reference.control = Control(reference.errors, changed=0.5)
     assert reference.instability == 0
+
+
+def test_a_control_that_is_there_for_others_changes_nothing_if_the_reference_hardly_errs():
+    reference = trained(*levels())
+    distances = torch.zeros_like(reference.errors)
+    reference.control = Control(reference.errors, distances=distances)
+    for error, usual in ((0.0, reference.distances), (0.3, distances)):
+        reference.error = error
+        assert reference.usual_distances is usual

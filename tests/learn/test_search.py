@@ -2,6 +2,7 @@
 
 import random
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from augnet import learn
 from augnet.learn import LearnConfig, Learner
 from augnet.learn.decide import NO_TIME
 from augnet.learn.reference import Control
-from augnet.learn.search import from_plain, to_plain
+from augnet.learn.search import from_plain, measure, to_plain
 
 
 def trunk():
@@ -190,3 +191,14 @@ def test_one_held_out_group_is_a_warning():
     learner = Learner(x, y, ["sign_flip"], budget=20, groups=torch.arange(len(x)) % 2)
     list(learner.search.fit())
     assert any("one group is held out" in text for text in learner.search.warnings)
+
+
+def test_no_curve_is_measured_after_the_deadline(monkeypatch):
+    learner = Learner(*levels(), ["sign_flip", "amplitude_scale"], budget=20)
+    list(learner.search.reference.fit())
+    config = replace(learner.config, curves=True)
+    module = sys.modules["augnet.learn.measure_parts"]
+    monkeypatch.setattr(module, "measure_response", None)  # to call it would fail
+    row, _ = measure(learner.search.reference, learner.transforms[0], config, time.time() - 1)
+    assert row.reason == NO_TIME
+    assert row.curve == ()

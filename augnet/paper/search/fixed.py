@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from augnet.layers import Policy, Step
+from augnet.layers.published import EITHER_SIGN, FULL
 from augnet.paper.search.task import Task
 from augnet.transforms import Bernoulli, Ranged, Signed, Transform
-
-EITHER_SIGN = (-1.0, 1.0)
-FULL = (1.0,)
 
 
 def randaugment(task: Task, rounds: int = 2, magnitude: float = 0.3) -> Iterator[Policy]:
