@@ -46,12 +46,16 @@ class _LargestOfFour(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         upper, left = ctx.saved_tensors
         rows = gradient.new_empty(upper.shape)
-        torch.mul(gradient, left, out=rows[..., ::2])
-        torch.mul(gradient, ~left, out=rows[..., 1::2])
+        _split(gradient, left, rows[..., ::2], rows[..., 1::2])
         pixels = gradient.new_empty(*upper.shape[:-2], 2 * upper.shape[-2], upper.shape[-1])
-        torch.mul(rows, upper, out=pixels[..., ::2, :])
-        torch.mul(rows, ~upper, out=pixels[..., 1::2, :])
+        _split(rows, upper, pixels[..., ::2, :], pixels[..., 1::2, :])
         return pixels
+
+
+def _split(gradient: Tensor, chosen: Tensor, first: Tensor, second: Tensor) -> None:
+    """Give the gradient to the first where it was chosen, else to the second."""
+    torch.mul(gradient, chosen, out=first)
+    torch.sub(gradient, first, out=second)
 
 
 class GridPool(nn.Module):
