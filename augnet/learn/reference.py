@@ -41,7 +41,8 @@ class Reference:
         self.data, self.trunk, self.generator, self.config = data, trunk, generator, config
         self.evaluator = Evaluator(data, config.max_class_weight, config.max_held_out)
         self.average = WeightAverage(trunk, config.reference_average)
-        self.best, self.best_loss, self.best_step = copy.deepcopy(trunk), float("inf"), 0
+        self.best, self.best_step = copy.deepcopy(trunk), 0
+        self.best_loss = self.best_distance = float("inf")
         self.optimizer = adamw(trunk.parameters(), config.lr, config.weight_decay)
         self.held_out = self.evaluator.rows
         self.per_epoch = max(1, len(data.fitted) // config.batch_size)
@@ -142,6 +143,7 @@ class Reference:
             "updates": self.average.updates,
             "best": self.best.state_dict(),
             "best_loss": self.best_loss,
+            "best_distance": self.best_distance,
             "best_step": self.best_step,
             "optimizer": self.optimizer.state_dict(),
             "loop": self.loop.state_dict(),
@@ -154,6 +156,7 @@ class Reference:
         self.average.updates = state["updates"]
         self.best.load_state_dict(state["best"])
         self.best_loss, self.best_step = state["best_loss"], state["best_step"]
+        self.best_distance = state["best_distance"]
         self.optimizer.load_state_dict(state["optimizer"])
         self.loop.load_state_dict(state["loop"])
         self.cut = state["cut"]
@@ -180,14 +183,16 @@ class Reference:
         return {"loss": loss.detach()}
 
     def _keep_best(self, done: int) -> None:
-        network, rows = self.average.network, self.held_out
-        losses = self.evaluator.losses(
-            self.evaluator.outputs(network, self.data.x[rows]), self.data.y[rows]
-        )
-        loss = self.evaluator.mean(losses, rows).item()
-        if loss < self.best_loss * (1 - self.config.min_improvement):
+        network, rows, evaluator = self.average.network, self.held_out, self.evaluator
+        output = evaluator.outputs(network, self.data.x[rows])
+        losses = evaluator.losses(output, self.data.y[rows])
+        # The loss of a network that becomes too sure rises, though it predicts better.
+        distances = evaluator.distances(output, rows) if self.data.classes else losses
+        distance = evaluator.mean(distances, rows).item()
+        if distance < self.best_distance * (1 - self.config.min_improvement):
             self.best.load_state_dict(network.state_dict())
-            self.best_loss, self.best_step = loss, done
+            self.best_loss = evaluator.mean(losses, rows).item()
+            self.best_distance, self.best_step = distance, done
         if self._is_trained(done):
             self.loop.steps = done
 

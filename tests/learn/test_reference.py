@@ -54,6 +54,23 @@ def test_most_wrong_labels_are_corrected(seed):
     assert 0.12 < found.error < 0.28
 
 
+def test_probabilities_that_are_too_sure_do_not_end_the_training():
+    """The loss of a network that becomes too sure rises, though it predicts better."""
+    found = reference(*levels())
+    evaluator, rows = found.evaluator, found.held_out
+    truth = torch.nn.functional.one_hot(found.data.y[rows], 2).double()
+    wrong = torch.arange(len(rows)) % 10 == 0
+    surer = torch.where(wrong[:, None], 1 - truth, truth)
+    states = {1: 0.3 * truth, 2: 20 * surer}
+    losses = {}
+    for step, output in states.items():
+        found.evaluator.outputs = lambda *_, output=output: output
+        losses[step] = evaluator.mean(evaluator.losses(output, found.data.y[rows]), rows)
+        found._keep_best(step)
+        assert found.best_step == step
+    assert losses[2] > losses[1]
+
+
 def test_targets_of_values_are_predictions():
     x = torch.rand(300, 3, generator=generator())
     y = x[:, 0] + 0.02 * torch.randn(300, generator=generator())
