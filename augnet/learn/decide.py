@@ -224,11 +224,13 @@ def decide_range(
     if measured.instability > config.max_instability:
         return decide_unstable(measured, fraction, (low, high), crossing, moves, config, border)
     least, allowed = _least_ranges(measured, fraction, crossing.allowed, config)
-    if fraction < least:
+    no_range = fraction < least
+    if no_range and high <= config.max_width:
         ends = (0.0, float(transform.strength(high)))
         return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
-    wide = high - low > config.max_width or half > config.max_half_width
-    reason = TOO_FEW if fraction < allowed else MOVES if moves else WIDE if wide else ""
+    wide = no_range or high - low > config.max_width or half > config.max_half_width
+    few = fraction < allowed and not no_range
+    reason = TOO_FEW if few else MOVES if moves else WIDE if wide else ""
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))
     if reason:
         return Invariance(

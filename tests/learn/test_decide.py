@@ -108,6 +108,14 @@ def test_a_range_that_adds_errors_from_the_start_is_not_invariant():
     assert row.interval[1] < 0.1
 
 
+def test_a_refusal_whose_interval_spans_most_of_the_search_range_is_unclear():
+    found = shifted(spread=0.5)
+    assert ranged(found, 0.02).status == "not_invariant"
+    row = ranged(found, 0.02, wobble=4.0)
+    assert (row.status, row.strength, row.reason) == ("unclear", 0.0, WIDE)
+    assert row.interval[1] > 0.6 * found.transform.limit
+
+
 @pytest.mark.parametrize(
     ("tolerance", "status"), [(0.01, "not_invariant"), (0.05, "unclear"), (0.08, "unclear")]
 )
