@@ -81,8 +81,11 @@ class Branch:
         """What a Bernoulli transform cost when it was a little more than is allowed."""
         self.kept = 0.0
         """The fraction of the limit that the reference ignores without any training."""
-        self.steps = max(1, round(config.branch_steps * reference.planned))
-        self.every = max(1, self.steps // config.measurements)
+        self.waiting = reference.held_out[:0]
+        """Places of the held-out samples that were not measured since all were."""
+        part = config.branch_steps if self.data.classes else config.value_branch_steps
+        self.steps = max(1, round(part * reference.planned))
+        self.every = max(1, reference.planned // config.measurements)
         self.loop = Loop(self.batches, self._step, steps=self.steps)
 
     def measure(self, seconds: float | None = None) -> Invariance:
@@ -160,19 +163,29 @@ class Branch:
         rule, config = self.rule, self.config
         if self.loop.done < self.steps and not self._settled():
             return True
-        if self.bernoulli:  # the cost is too high, but falls
-            third = max(1, len(rule.excesses) // 3)
-            last, before = rule.excesses[-third:], rule.excesses[-2 * third : -third]
-            mean = sum(last) / len(last)
-            falls = bool(before) and mean < config.falling * sum(before) / len(before)
-            return mean > 1 and falls
+        if self.bernoulli:
+            return self._falls()
         return not self._settled() and abs(rule.drift()) > config.max_drift
+
+    def _falls(self) -> bool:
+        """Whether the cost of a Bernoulli transform is too high, but falls."""
+        excesses = self.rule.excesses
+        third = max(1, len(excesses) // 3)
+        last, before = excesses[-third:], excesses[-2 * third : -third]
+        mean = sum(last) / len(last)
+        falls = bool(before) and mean < self.config.falling * sum(before) / len(before)
+        most = math.inf if self.loop.done <= self.steps else self.config.close_factor
+        return falls and 1 < mean < most
 
     def _settled(self) -> bool:
         """Whether the answer is known before all steps are done."""
         rule, count = self.rule, self.config.settled
         if self.bernoulli:
-            return 2 * self.loop.done > self.steps and max(rule.excesses[-count:]) <= 0.5
+            if 2 * self.loop.done <= self.steps:
+                return False
+            last = rule.excesses[-count:]
+            refused = min(last) > self.config.close_factor and not self._falls()
+            return max(last) <= 0.5 or refused
         settling = self._leniency() == 1
         return rule.at_end(count) or (settling and rule.steady(count, self.config.max_wobble))
 
@@ -182,7 +195,7 @@ class Branch:
         if self.bernoulli:
             added = measure_bernoulli(measured)
             found = decide_bernoulli(measured, added, self.config)
-            if not last and is_close(measured, added, self.config):
+            if not last and is_close(measured, added, self.config) and self._may_fall(found):
                 self.close_cost = self.close_cost or found.cost
                 return None
             usual = self.reference.usual_distances
@@ -202,6 +215,11 @@ class Branch:
         return decide_range(
             measured, fraction, wobble, crossing, self._moves(), self.config, self.rule.border
         )
+
+    def _may_fall(self, found: Invariance) -> bool:
+        """Whether the cost of a flip fell enough, if it was trained on, to train on once more."""
+        before = self.close_cost
+        return before is None or (found.cost or 0.0) <= self.config.slow_fall * before
 
     def _only_if_cheaper(self, found: Invariance) -> Invariance:
         """Refuse a flip that was too costly before it was trained on, unless that helped clearly.
@@ -293,9 +311,8 @@ class Branch:
 
     def _measure_cost(self) -> None:
         """Measure the error that the edge adds to held-out samples, and move the range."""
-        rows = self.reference.held_out
-        some = permutation(self.data.x, len(rows), self.generator)[: self.config.measured_samples]
-        rows, network = rows[some], self.average.network
+        some, all_rows = self._next_samples(), self.reference.held_out
+        rows, network = all_rows[some], self.average.network
         edge = self.evaluator.errors_at(
             network, self.transform, rows, self.rule.range, self.generator
         )
@@ -310,9 +327,19 @@ class Branch:
             pairs.append((inner, before))
         costs = [self.evaluator.mean(a - b, rows).item() for a, b in pairs]
         noise = self.evaluator.deviation(edge - before, rows)
+        if self.data.groups is None:  # as if as many were measured as decide in the end
+            noise *= math.sqrt(len(rows) / min(len(all_rows), self.config.measured_samples))
         leniency = self._leniency()
         allowed = max(self.config.confidence * noise, leniency * self.reference.least_tolerance)
         self.rule.update(*costs, allowed=allowed, settling=leniency == 1)
+
+    def _next_samples(self) -> Tensor:
+        """Return the next held-out samples to measure: all in turn, in random order."""
+        count = min(len(self.reference.held_out), self.config.cost_samples)
+        if len(self.waiting) < count:
+            self.waiting = permutation(self.data.x, len(self.reference.held_out), self.generator)
+        some, self.waiting = self.waiting[:count], self.waiting[count:]
+        return some
 
     def _leniency(self) -> float:
         """Return how many tolerances a range may cost: some at first, so that more is learned."""

@@ -100,7 +100,8 @@ class LearnConfig:
     control_fraction: float = constant(0.1, "Fraction of the time of the search, at most.")
 
     # Branches: training goes on with one transform
-    branch_steps: float = constant(0.8, "Steps of a branch, as a fraction of the reference's.")
+    branch_steps: float = constant(0.65, "Steps of a branch, as a fraction of the reference's.")
+    value_branch_steps: float = constant(0.8, "The same for values, which are learned later.")
     branch_average: float = constant(0.95, "Factor of the running average of its weights.")
     identity_fraction: float = constant(0.25, "Fraction of samples that stay untransformed.")
     trace_noise: float = constant(
@@ -108,11 +109,12 @@ class LearnConfig:
     )
     start: float = constant(0.05, "Fraction of the limit at which every range starts.")
     rate: float = constant(0.15, "A measurement moves the logarithm of a range by at most this.")
-    smoothing: float = constant(0.3, "Weight of earlier measurements of the cost.")
-    measurements: int = constant(40, "Measurements of the cost in a branch.")
+    smoothing: float = constant(0.5, "Weight of earlier measurements of the cost.")
+    measurements: int = constant(50, "Measurements of the cost in so many steps of the reference.")
     leniency: float = constant(3.0, "Tolerances that a range may cost at first.")
     lenient_fraction: float = constant(0.4, "Fraction of a branch in which this falls to 1.")
     measured_samples: int = constant(512, "Held-out samples of a measurement, at most.")
+    cost_samples: int = constant(256, "Those of a measurement of the cost, at most.")
     growth: float = constant(0.25, "The same until the cost exceeds the tolerance once.")
     settled: int = constant(10, "Measurements at the limit, or that agree, that end a branch.")
     max_wobble: float = constant(0.04, "Deviation of the log of ranges that agree.")
@@ -156,6 +158,7 @@ class LearnConfig:
         2.0, "Train on with a flip if it costs less than so many times what is allowed."
     )
     clear_fall: float = constant(0.7, "Accept it then if it costs at most this part of before.")
+    slow_fall: float = constant(0.85, "Do not train on again if it costs more than that.")
     clear_distance: float = constant(
         0.33, "Refuse a flip that errors cannot tell if its Brier score rises by this fraction."
     )

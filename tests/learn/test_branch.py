@@ -232,7 +232,37 @@ def test_training_goes_on_if_a_flip_costs_a_little_too_much():
     row = some.measure()
     assert row.status == "not_invariant"
     assert some.tolerance < row.cost < 2 * some.tolerance
-    assert some.loop.done == (1 + CONFIG.extensions) * some.steps
+    assert some.loop.done == 2 * some.steps  # the cost did not fall
+
+
+def test_a_flip_that_is_clearly_refused_is_not_trained_to_the_end(monkeypatch):
+    monkeypatch.setattr(sys.modules["augnet.learn.branch"], "exchanges_classes", lambda *_: False)
+    some = branch(trained(*signs(200)), SignFlip())
+    row = some.measure()
+    assert (row.status, row.cost > 0.2) == ("not_invariant", True)
+    assert some.steps / 2 < some.loop.done < some.steps
+
+
+def test_costs_that_fall_slowly_or_are_far_too_high_are_not_trained_on(reference):
+    some = branch(reference, SignFlip())
+    some.loop.done = some.steps
+    for last, on in ((3.0, True), (3.8, False), (0.9, False)):
+        some.rule.excesses = [4.0] * 12 + [last] * 6
+        assert some._moves() == on
+    some.loop.done += 1
+    for last, on in ((3.0, False), (1.9, True)):
+        some.rule.excesses = [4.0] * 12 + [last] * 6
+        assert some._moves() == on
+
+
+def test_all_held_out_samples_are_measured_in_turn(reference):
+    count = len(reference.held_out) // 2
+    some = branch(reference, config=replace(CONFIG, cost_samples=count))
+    for _ in range(2):
+        parts = [some._next_samples() for _ in range(2)]
+        assert torch.cat(parts).unique().numel() == 2 * count
+    whole = branch(reference)._next_samples()
+    assert whole.sort().values.equal(torch.arange(len(reference.held_out)))
 
 
 @pytest.mark.parametrize(
