@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-import torch
 from torch import Generator, Tensor
 
 from augnet.transforms.base import Params, join, take
@@ -18,20 +17,16 @@ class CopyParams:
         self.left = 0
         """How many copies of the last draw were not taken."""
 
-    def take(self, count: int, rows: Tensor | None = None) -> Params:
-        """Return the params of the next copies, of all samples or of some, joined."""
+    def take(self, count: int) -> Params:
+        """Return the params of the next copies, joined."""
         parts = []
         while count:
             if not self.left:
                 self.params, self.left = next(self.draws), self.at_once
             taken, first = min(count, self.left), self.at_once - self.left
-            start, stop = first * self.size, (first + taken) * self.size
             part = self.params
-            if rows is not None:
-                copies = torch.arange(start, stop, self.size, device=rows.device)
-                part = take(part, (copies[:, None] + rows).flatten())
-            elif taken < self.at_once:
-                part = take(part, slice(start, stop))
+            if taken < self.at_once:
+                part = take(part, slice(first * self.size, (first + taken) * self.size))
             parts.append(part)
             self.left -= taken
             count -= taken

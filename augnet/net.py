@@ -166,9 +166,8 @@ class AugNet(nn.Module):
         answer changes by less than `tolerance` within the confidence interval of the mean over its
         copies (95 % at each look, as if they were independent), in probability if the trunk returns
         scores of classes, else in its own units (see `uncertainty`). At tolerance 0 this equals
-        calling a net with the same `sampling`. Params are drawn for all samples, finished or not,
-        so that the copies of a sample do not depend on the others. The exception is sample pairing,
-        which pairs the samples that are left.
+        calling a net with the same `sampling`. Once some samples are finished, params are drawn for
+        the others only, so their later copies depend on which samples are left.
         """
         validation.batch(x, "AugNet")
         if self.training:
@@ -190,7 +189,7 @@ class AugNet(nn.Module):
             count = min(made or step, most - made)
             if made and most - made < 2 * count:  # a last look at a few copies would not pay
                 count = most - made
-            new = self._outputs(x, params, count, rows if len(rows) < len(x) else None)
+            new = self._outputs(x, params, count)
             outputs = new if outputs is None else torch.cat((outputs, new))
             done = uncertainty(outputs, self.meaning) < tolerance
             if len(outputs) == most:
@@ -199,7 +198,9 @@ class AugNet(nn.Module):
                 answers.append(self.aggregate(outputs[:, done]))
                 places.append(rows[done])
                 used.append(torch.full_like(places[-1], len(outputs)))
-                outputs, rows = outputs[:, ~done], rows[~done]
+                outputs, rows, x = outputs[:, ~done], rows[~done], x[~done]
+                if len(rows):
+                    params = self._params(x, generator, most - len(outputs), sampling)
         order = torch.cat(places).argsort()
         return Prediction(torch.cat(answers)[order], torch.cat(used)[order])
 
@@ -259,13 +260,10 @@ class AugNet(nn.Module):
 
         return CopyParams(draw(), x.shape[0], at_once)
 
-    def _outputs(
-        self, x: Tensor, params: CopyParams, copies: int, rows: Tensor | None = None
-    ) -> Tensor:
-        """Compute the predictions for the next copies, of all samples or of some: (C, B, ...)."""
+    def _outputs(self, x: Tensor, params: CopyParams, copies: int) -> Tensor:
+        """Compute the predictions for the next copies: (C, B, ...)."""
         augment = self._joinable()
-        samples = x if rows is None else x[rows]
-        size = samples.shape[0]
+        size = x.shape[0]
         # A graph can have chunks of one size, or a free batch size, but not both.
         whole = self.training or self.trunk.training or torch.compiler.is_compiling()
         usual = CPU_ROWS if x.device.type == "cpu" else max(x.shape[0], ROWS)
@@ -274,10 +272,10 @@ class AugNet(nn.Module):
         parts: list[Tensor] = []
         for start in range(0, copies, at_once):
             count = min(at_once, copies - start)
-            drawn = params.take(count, rows)
-            copied = samples
+            drawn = params.take(count)
+            copied = x
             if count > 1 and not isinstance(augment, Called):  # whose params are its views
-                copied = samples.repeat(count, *(1,) * (x.dim() - 1))
+                copied = x.repeat(count, *(1,) * (x.dim() - 1))
             views = augment.apply_params(copied, drawn)
             if views is x:  # a trunk may change its input in place
                 views = views.clone()

@@ -256,11 +256,9 @@ def test_samples_that_are_settled_get_no_more_copies(sampling, aggregate, tolera
     output, copies = net.predict(x, tolerance, seeded(3), step=4, sampling=sampling)
     assert sum(sizes) == copies.sum()
     assert copies.min() < copies.max() == 22
-    # Each sample gets its copies, whatever the others do.
+    first = copies == copies.min()
     everything = net.outputs(x, seeded(3))
-    for count in copies.unique():
-        rows = copies == count
-        torch.testing.assert_close(output[rows], net.aggregate(everything[:count, rows]))
+    torch.testing.assert_close(output[first], net.aggregate(everything[: copies.min(), first]))
 
 
 def test_predict_draws_stratified_copies_that_are_stratified_from_the_first_run_on():
@@ -302,6 +300,31 @@ def test_params_of_several_copies_are_drawn_at_once(monkeypatch, sampling, small
         torch.testing.assert_close(net.outputs(x, seeded(1)), outputs)
     settled = net.predict(x, 0.0, seeded(1), step=3, sampling=sampling).output
     torch.testing.assert_close(settled, outputs.mean(0))
+
+
+def test_later_params_are_drawn_for_the_samples_that_are_left(monkeypatch):
+    (scale,) = build_transforms({"name": "amplitude_scale", "limit": 2})
+    net = AugNet(AugmentationLayer(scale, magnitude=1.0), nn.Identity(), "values", copies=20)
+    x, drawn = torch.zeros(400, 200), []
+    left = [7, 311]
+    x[left] = torch.tensor([[1.0], [-1.0]])
+    sample_params = net.augment.sample_params
+
+    def counting(shape, *more):
+        drawn.append(shape[0])
+        return sample_params(shape, *more)
+
+    monkeypatch.setattr(net.augment, "sample_params", counting)
+    output, copies = net.eval().predict(x, 0.1, seeded(0))
+    assert drawn == [5 * 400, 15 * 2]
+    assert copies.eq(20).nonzero()[:, 0].tolist() == left
+    assert copies.eq(5).sum() == 398
+    generator = seeded(0)
+    params = net._params(x, generator, 20, "stratified")
+    first = net._outputs(x, params, 5)[:, left]
+    params = net._params(x[left], generator, 15, "stratified")
+    everything = torch.cat([first, net._outputs(x[left], params, 15)])
+    torch.testing.assert_close(output[left], everything.mean(0))
 
 
 def test_any_augment_can_stop_early():
