@@ -54,9 +54,7 @@ class ADDA(GradientSearch):
             if sgd
             else torch.optim.Adam(self.learned, policy_lr, betas=(0.5, 0.999))
         )
-        self.trunk_optimizer = torch.optim.Adam(
-            self.trunk.parameters(), task.training.lr, betas=task.training.betas
-        )
+        self.trunk_optimizer = task.optimizer(self.trunk)
         self.unrolled = Unrolled(self.trunk, step)
         self.valid = EndlessBatches(task, task.splits.valid, valid_order)
         self.parts |= {

@@ -48,9 +48,7 @@ class DADA(GradientSearch):
             self.pairs.parameters(), policy_lr, betas=(0.5, 0.999)
         )
         self.surrogate_optimizer = torch.optim.Adam(self.surrogate.parameters(), surrogate_lr)
-        self.trunk_optimizer = torch.optim.Adam(
-            self.trunk.parameters(), task.training.lr, betas=task.training.betas
-        )
+        self.trunk_optimizer = task.optimizer(self.trunk)
         self.unrolled = Unrolled(self.trunk, step)
         valid_order, self.generator = Generator().manual_seed(task.seed + 1), task.generator(2)
         self.valid = EndlessBatches(task, task.splits.valid, valid_order)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from augnet.layers import Policy
@@ -96,10 +95,10 @@ class FasterAutoAugment(GradientSearch):
         x, y = batch
         half = len(y) // 2
         views = self.relaxed(x[:half], self.generator, self.loop.done % self.batches_per_epoch)
-        critic_loss = _critic_loss(self.critic, views.detach(), x[half:], y[half:], self.generator)
+        critic_loss = self._critic_loss(views.detach(), x[half:], y[half:])
         _descend_own(self.critic_optimizer, critic_loss)
         scores, realism = self.critic(views)
-        policy_loss = CLASS_WEIGHT * F.cross_entropy(scores, y[:half]) - realism.mean()
+        policy_loss = CLASS_WEIGHT * self.task.class_loss(scores, y[:half]) - realism.mean()
         _descend_own(self.policy_optimizer, policy_loss)
         self.relaxed.project()
         self.task.passes += 5 * half  # samples, views, two for the slope, and the policy's
@@ -109,23 +108,21 @@ class FasterAutoAugment(GradientSearch):
         """Return the policy of the heaviest transforms."""
         return self.relaxed.harden()
 
+    def _critic_loss(self, views: Tensor, samples: Tensor, labels: Tensor) -> Tensor:
+        """Compute the loss of telling samples from views, with slopes of norm 1 in between.
 
-def _critic_loss(
-    critic: Critic, views: Tensor, samples: Tensor, labels: Tensor, generator: Generator
-) -> Tensor:
-    """Compute the loss of telling samples from views, with slopes of norm 1 in between.
-
-    The norm is taken over the whole sample.
-    """
-    scores, sample_realism = critic(samples)
-    _, view_realism = critic(views)
-    count = min(len(views), len(samples))
-    where = spread(uniform(samples, (count,), generator), samples)
-    between = torch.lerp(views[:count], samples[:count], where).requires_grad_()
-    (slope,) = torch.autograd.grad(critic(between)[1].sum(), between, create_graph=True)
-    excess = (slope.flatten(1).norm(dim=1) - 1).square().mean()
-    class_loss = CLASS_WEIGHT * F.cross_entropy(scores, labels)
-    return class_loss - sample_realism.mean() + view_realism.mean() + SLOPE_WEIGHT * excess
+        The norm is taken over the whole sample.
+        """
+        scores, sample_realism = self.critic(samples)
+        _, view_realism = self.critic(views)
+        count = min(len(views), len(samples))
+        where = spread(uniform(samples, (count,), self.generator), samples)
+        between = torch.lerp(views[:count], samples[:count], where).requires_grad_()
+        realism = self.critic(between)[1].sum()
+        (slope,) = torch.autograd.grad(realism, between, create_graph=True)
+        excess = (slope.flatten(1).norm(dim=1) - 1).square().mean()
+        class_loss = CLASS_WEIGHT * self.task.class_loss(scores, labels)
+        return class_loss - sample_realism.mean() + view_realism.mean() + SLOPE_WEIGHT * excess
 
 
 def _descend_own(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:

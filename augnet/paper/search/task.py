@@ -18,7 +18,7 @@ from augnet.layers import identity
 from augnet.net import AugNet
 from augnet.paper.config import Regularization, Training
 from augnet.paper.datasets import Samples, Splits
-from augnet.paper.objective import class_weights
+from augnet.paper.objective import build_optimizer, class_weights
 from augnet.paper.train import Trainer
 from augnet.transforms import Transform
 
@@ -121,8 +121,16 @@ class Task:
     def loss(self, trunk: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the loss that training minimizes, and count the pass."""
         self.passes += len(y)
-        losses = F.cross_entropy(trunk(x), y, reduction="none")
+        return self.class_loss(trunk(x), y)
+
+    def class_loss(self, scores: Tensor, y: Tensor) -> Tensor:
+        """Return the loss of scores of classes, weighted as in training."""
+        losses = F.cross_entropy(scores, y, reduction="none")
         return (self._weights[y] * losses if self.training.balanced else losses).mean()
+
+    def optimizer(self, trunk: nn.Module) -> torch.optim.Optimizer:
+        """Build the optimizer of training for a trunk that a search trains itself."""
+        return build_optimizer(AugNet(identity, trunk), self.training)
 
 
 def with_one_test_sample(splits: Splits) -> Splits:

@@ -208,3 +208,33 @@ def test_randaugment_has_one_strength_and_the_identity():
     still = (policy.train()(x, torch.Generator().manual_seed(0)) == x).flatten(1).all(1)
     unchanged = (1 + 0.7**2) / 5  # by the identity, or as neither of two channels was dropped
     assert still.float().mean().item() == pytest.approx(unchanged, abs=0.07)
+
+
+@pytest.mark.parametrize("name", ["adda", "cadda", "dada"])
+def test_the_trunk_of_a_bilevel_search_has_the_optimizer_of_training(name):
+    given = task(optimizer="sgd", momentum=0.5, weight_decay=0.1)
+    optimizer = SEARCHES[name](given, epochs=1, pause=1).trunk_optimizer
+    assert isinstance(optimizer, torch.optim.SGD)
+    (group,) = optimizer.param_groups
+    assert (group["lr"], group["momentum"], group["weight_decay"]) == (1e-2, 0.5, 0.1)
+
+
+def test_class_losses_of_faster_autoaugment_are_balanced_as_in_training(monkeypatch):
+    given = task(balanced=True)
+    labels = torch.tensor([0, 0, 0, 1])
+    given._weights = torch.tensor([0.5, 1.5])
+    scores = torch.randn(4, 2)
+    losses = torch.nn.functional.cross_entropy(scores, labels, reduction="none")
+    expected = (losses * torch.tensor([0.5, 0.5, 0.5, 1.5])).mean()
+    torch.testing.assert_close(given.class_loss(scores, labels), expected)
+    seen = []
+
+    def counting(scores, y):
+        seen.append(len(y))
+        return scores.sum()
+
+    monkeypatch.setattr(given, "class_loss", counting)
+    search = SEARCHES["faster-autoaugment"](given, epochs=1, pause=1)
+    x, y = given.splits.train
+    search.step(type(given.splits.train)(x[:16], y[:16]))
+    assert seen == [8, 8]  # of the critic, and of the policy
