@@ -240,20 +240,32 @@ class Branch:
 
     def _measured(self, network: nn.Module, rows: Tensor) -> Measured:
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
-        own = self.evaluator.mean(rest, rows).item()
         before = self.before if network is self.average.network else self.reference.errors
-        before = before[: len(rows)]
         return Measured(
             self.evaluator,
             network,
             self.transform,
             rows,
             rest,
-            before if self.evaluator.mean(before, rows).item() <= own else rest,
+            self._compared(rest, before[: len(rows)], rows),
             self.tolerance,
             self.generator,
             self.reference.instability,
         )
+
+    def _compared(self, rest: Tensor, before: Tensor, rows: Tensor) -> Tensor:
+        """Return the errors that those of transformed samples are compared with.
+
+        They are the network's own errors at rest if these are fewer than the ones before. Those of
+        a range are also its own if they are not clearly more: what is lost at strength 0 is not an
+        effect of strength, and pairs within one network differ less. A flip may have to be paid at
+        rest.
+        """
+        added = rest - before
+        cost = self.evaluator.mean(added, rows).item()
+        noise = self.config.confidence * self.evaluator.deviation(added, rows)
+        allowed = 0.0 if self.bernoulli else max(self.tolerance, noise)
+        return rest if cost < allowed else before
 
     def batches(self) -> list[Tensor]:
         """Draw the batches of an epoch."""
@@ -318,6 +330,8 @@ class Branch:
         )
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
         before = self.before[some]
+        if not self.bernoulli:
+            before = self._compared(rest, before, rows)
         pairs = [(edge, before), (edge, rest)]
         if self.bernoulli:  # the network may learn transformed samples and lose the others
             pairs.append((rest, before))
@@ -330,7 +344,7 @@ class Branch:
         if self.data.groups is None:  # as if as many were measured as decide in the end
             noise *= math.sqrt(len(rows) / min(len(all_rows), self.config.measured_samples))
         leniency = self._leniency()
-        allowed = max(self.config.confidence * noise, leniency * self.reference.least_tolerance)
+        allowed = max(self.config.confidence * noise, leniency * self.tolerance)
         self.rule.update(*costs, allowed=allowed, settling=leniency == 1)
 
     def _next_samples(self) -> Tensor:

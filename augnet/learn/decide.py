@@ -109,7 +109,7 @@ def decide_bernoulli(measured: Measured, added: Tensor, config: LearnConfig) -> 
 def doubt_by_distances(
     measured: Measured, found: Invariance, usual: Tensor, config: LearnConfig
 ) -> Invariance:
-    """Do not accept a flip at more than the tolerance if probabilities became clearly worse.
+    """Do not accept a flip at more than the tolerance if probabilities became worse, too.
 
     It was accepted because the samples are too few to tell by their errors. Probabilities tell
     more: their squared distances from the truth are compared with the `usual` ones, (N,), of a
@@ -124,9 +124,10 @@ def doubt_by_distances(
     outputs = (evaluator.outputs(measured.network, each) for each in (x, view))
     added = max((evaluator.distances(each, rows) - usual for each in outputs), key=measured.mean)
     farther = measured.mean(added)
-    if farther <= config.confidence * evaluator.deviation(added, rows):
+    if farther <= 0:
         return found
-    clear = farther > config.clear_distance * measured.mean(usual)
+    certain = farther > config.confidence * evaluator.deviation(added, rows)
+    clear = certain and farther > config.clear_distance * measured.mean(usual)
     status: Status = "not_invariant" if clear else "unclear"
     reason = "" if clear else TOO_FEW
     return replace(found, status=status, strength=0.0, interval=(0.0, 0.0), reason=reason)
@@ -137,8 +138,8 @@ class Crossing:
     """Where the added error reaches the tolerance, as a multiple of the range that was trained."""
 
     factor: float
-    deviation: float
-    """The standard deviation of its logarithm, over resamplings of the samples."""
+    interval: tuple[float, float]
+    """Where it is over resamplings of the samples (90 %)."""
     cost: float
     """The error added there."""
     allowed: float
@@ -167,11 +168,19 @@ def measure_crossing(measured: Measured, fraction: float, config: LearnConfig) -
     there = measured.added(min(1.0, factor * fraction), repeats)
     return Crossing(
         factor,
-        places[1:].std().item(),
+        _interval(places),
         measured.mean(there),
         measured.allowed(there, config.confidence),
         tuple(zip(strengths, means, strict=True)),
     )
+
+
+def _interval(places: Tensor) -> tuple[float, float]:
+    """Return the 90 % interval of a place, given its logarithm and those of resamplings."""
+    levels = torch.tensor([0.05, 0.95]).to(places)
+    low, high = places[1:].quantile(levels).exp().tolist()
+    place = places[0].exp().item()
+    return min(low, place), max(high, place)
 
 
 def isotonic(curves: Tensor) -> Tensor:
@@ -211,11 +220,16 @@ def decide_range(
     transform before labels change: `decide_unstable`.
     """
     transform, cost, response = measured.transform, crossing.cost, crossing.response
-    half = math.hypot(
-        1.645 * crossing.deviation, config.wobble_weight * wobble, config.range_uncertainty
+    down, up = (
+        math.hypot(
+            math.log(end / crossing.factor),
+            config.wobble_weight * wobble,
+            config.range_uncertainty,
+        )
+        for end in crossing.interval
     )
     trained, fraction = fraction, min(1.0, fraction * crossing.factor)
-    low, high = fraction * math.exp(-half), min(border, fraction * math.exp(half))
+    low, high = fraction * math.exp(-down), min(border, fraction * math.exp(up))
     may_reach = trained > config.near_limit and high >= 1
     if fraction > config.near_limit or may_reach:
         low, high = (float(transform.strength(each)) for each in (low, 1.0))
@@ -228,7 +242,7 @@ def decide_range(
     if no_range and high <= config.max_width:
         ends = (0.0, float(transform.strength(high)))
         return Invariance(transform, "not_invariant", 0.0, ends, cost=cost, response=response)
-    wide = no_range or high - low > config.max_width or half > config.max_half_width
+    wide = no_range or high - low > config.max_width or (down + up) / 2 > config.max_half_width
     few = fraction < allowed and not no_range
     reason = TOO_FEW if few else MOVES if moves else WIDE if wide else ""
     strength, low, high = (float(transform.strength(each)) for each in (fraction, low, high))

@@ -255,6 +255,28 @@ def test_costs_that_fall_slowly_or_are_far_too_high_are_not_trained_on(reference
         assert some._moves() == on
 
 
+@pytest.mark.parametrize(("wrong", "own"), [(0, True), (1, True), (20, False)])
+def test_ranges_are_compared_with_errors_at_rest_unless_these_are_clearly_more(
+    reference, wrong, own
+):
+    some, flip = branch(reference), branch(reference, SignFlip())
+    rows = reference.held_out
+    before = torch.zeros(len(rows))
+    rest = torch.where(torch.arange(len(rows)) < wrong, 1.0, 0.0)
+    assert len(rows) > 50
+    assert some._compared(rest, before, rows) is (rest if own else before)
+    assert some._compared(before, rest, rows) is before  # fewer errors than before
+    assert flip._compared(rest, before, rows) is before  # a flip may have to be paid at rest
+
+
+def test_a_range_may_cost_several_tolerances_at_first(reference, monkeypatch):
+    some = branch(reference)
+    some.tolerance, seen = 0.2, []
+    monkeypatch.setattr(some.rule, "update", lambda *_, allowed, settling: seen.append(allowed))
+    some._measure_cost()
+    assert seen[0] == pytest.approx(CONFIG.leniency * 0.2)
+
+
 def test_all_held_out_samples_are_measured_in_turn(reference):
     count = len(reference.held_out) // 2
     some = branch(reference, config=replace(CONFIG, cost_samples=count))
