@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
+import torch
 from torch import Tensor
 
 Aggregate: TypeAlias = Callable[[Tensor], Tensor]
@@ -32,12 +33,16 @@ def mean_probabilities(outputs: Tensor) -> Tensor:
 
 def _log_probabilities(outputs: Tensor) -> Tensor:
     """Normalize over the classes, which are where `F.cross_entropy` has them: (C, B, K, ...)."""
+    _check_classes(outputs)
+    return outputs.log_softmax(2)
+
+
+def _check_classes(outputs: Tensor) -> None:
     if outputs.dim() < 3 or outputs.shape[2] < 2:
         raise ValueError(
             "probabilities need two classes or more, (B, K, ...); the trunk gave "
             f"{tuple(outputs.shape[1:])}: for values, aggregate='values'"
         )
-    return outputs.log_softmax(2)
 
 
 AGGREGATES: dict[str, Aggregate] = {
@@ -66,23 +71,21 @@ def uncertainty(outputs: Tensor, meaning: str) -> Tensor:
     copies = outputs.shape[0]
     if copies < 2:
         return outputs.new_full(outputs.shape[1:2], math.inf)
-    if meaning != "values":
-        outputs = _log_probabilities(outputs)
     if meaning == "probabilities":
-        outputs = outputs.exp()
+        outputs = _log_probabilities(outputs).exp()
     odds = meaning in ("logits", "log-probabilities")
-    if odds:
+    if odds:  # differences of logits are those of log-probabilities
+        _check_classes(outputs)
         leader = outputs.mean(0, keepdim=True).argmax(2, keepdim=True)
         outputs = outputs - outputs.gather(2, leader.expand(copies, *leader.shape[1:]))
     prior = PRIOR if outputs.shape[1] > 1 else 0
     z, freedom = 1.96, copies - 1 + prior
     # The first terms of the expansion of Student's quantile around the normal one.
     quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    variance = outputs.var(0)
+    variance, behind = torch.var_mean(outputs, 0)
     variance = ((copies - 1) * variance + prior * variance.mean(0, keepdim=True)) / freedom
     error = variance.sqrt() * (quantile / math.sqrt(copies))
     if odds:
-        behind = outputs.mean(0)
         error = (behind + error).sigmoid() - behind.sigmoid()
         error = error.scatter(1, leader[0], 0.0)  # which is not behind itself
     return error.flatten(1).amax(1) if error.dim() > 1 else error
