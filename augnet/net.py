@@ -11,7 +11,7 @@ from augnet import validation
 from augnet.aggregate import AGGREGATES, Aggregate, uncertainty
 from augnet.copies import Called, CopyParams
 from augnet.distill import distill
-from augnet.transforms.base import Params
+from augnet.transforms.base import Params, take
 from augnet.transforms.noise import Strata, run_length
 
 Augment: TypeAlias = Callable[[Tensor, Generator | None], Tensor]
@@ -167,7 +167,8 @@ class AugNet(nn.Module):
         copies (95 % at each look, as if they were independent), in probability if the trunk returns
         scores of classes, else in its own units (see `uncertainty`). At tolerance 0 this equals
         calling a net with the same `sampling`. Once some samples are finished, params are drawn for
-        the others only, so their later copies depend on which samples are left.
+        the others only, so their later copies depend on which samples are left. Other callables
+        always get the whole batch.
         """
         validation.batch(x, "AugNet")
         if self.training:
@@ -189,7 +190,7 @@ class AugNet(nn.Module):
             count = min(made or step, most - made)
             if made and most - made < 2 * count:  # a last look at a few copies would not pay
                 count = most - made
-            new = self._outputs(x, params, count)
+            new = self._outputs(x[rows] if len(rows) < len(x) else x, params, count)
             outputs = new if outputs is None else torch.cat((outputs, new))
             done = uncertainty(outputs, self.meaning) < tolerance
             if len(outputs) == most:
@@ -198,9 +199,9 @@ class AugNet(nn.Module):
                 answers.append(self.aggregate(outputs[:, done]))
                 places.append(rows[done])
                 used.append(torch.full_like(places[-1], len(outputs)))
-                outputs, rows, x = outputs[:, ~done], rows[~done], x[~done]
+                outputs, rows = outputs[:, ~done], rows[~done]
                 if len(rows):
-                    params = self._params(x, generator, most - len(outputs), sampling)
+                    params = self._params(x, generator, most - len(outputs), sampling, rows)
         order = torch.cat(places).argsort()
         return Prediction(torch.cat(answers)[order], torch.cat(used)[order])
 
@@ -233,14 +234,19 @@ class AugNet(nn.Module):
         generator: Generator | None,
         copies: int,
         sampling: Sampling | None = None,
+        rows: Tensor | None = None,
     ) -> CopyParams:
-        """Draw the params of all copies, when they are needed.
+        """Draw the params of all copies of a batch, or of some of its rows, when they are needed.
 
         Params can be as large as the data, so those of all copies are never held at once, unless
         that is little. How many are drawn at once depends on the batch and on `copies` only: so
         they do not depend on how many copies are computed at once.
         """
         augment = self._joinable()
+        called = isinstance(augment, Called)
+        size = x.shape[0] if rows is None else len(rows)
+        if rows is not None and not called:
+            x = x[rows]
         augment.check(x)
         graph = torch.compiler.is_compiling()
         sampling = sampling or self.sampling
@@ -256,9 +262,9 @@ class AugNet(nn.Module):
                 shape = (count * x.shape[0], *x.shape[1:])
                 with strata.copy(first, count) if strata else nullcontext(generator) as source:
                     params = augment.sample_params(shape, x, source)
-                yield params
+                yield take(params, rows) if called and rows is not None else params
 
-        return CopyParams(draw(), x.shape[0], at_once)
+        return CopyParams(draw(), size, at_once)
 
     def _outputs(self, x: Tensor, params: CopyParams, copies: int) -> Tensor:
         """Compute the predictions for the next copies: (C, B, ...)."""

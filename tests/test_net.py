@@ -327,6 +327,23 @@ def test_later_params_are_drawn_for_the_samples_that_are_left(monkeypatch):
     torch.testing.assert_close(output[left], everything.mean(0))
 
 
+def test_other_callables_always_get_the_whole_batch():
+    sizes = []
+
+    def scaled(x, generator):
+        sizes.append(len(x))
+        return x * (1 + torch.rand(len(x), 1, generator=generator))
+
+    net = AugNet(scaled, nn.Identity(), "values", copies=16).eval()
+    x = torch.zeros(40, 2)
+    x[3] = 1.0
+    output, copies = net.predict(x, 0.05, seeded(0))
+    assert sizes == [40] * 16
+    assert copies.eq(16).nonzero()[:, 0].tolist() == [3]
+    assert 1.2 < output[3, 0] < 1.8
+    assert not output[copies != 16].any()
+
+
 def test_any_augment_can_stop_early():
     sized = AugNet(lambda x, generator: x + 1, nn.Identity(), "values", copies=9).eval()
     output, copies = sized.predict(torch.rand(3), 0.1)

@@ -82,10 +82,10 @@ class Branch:
         self.kept = 0.0
         """The fraction of the limit that the reference ignores without any training."""
         self.waiting = reference.held_out[:0]
-        """Places of the held-out samples that were not measured since all were."""
+        """Places of held-out samples in the random order in which they are measured next."""
         part = config.branch_steps if self.data.classes else config.value_branch_steps
         self.steps = max(1, round(part * reference.planned))
-        self.every = max(1, reference.planned // config.measurements)
+        self.every = max(1, min(self.steps, reference.planned // config.measurements))
         self.loop = Loop(self.batches, self._step, steps=self.steps)
 
     def measure(self, seconds: float | None = None) -> Invariance:
@@ -247,13 +247,13 @@ class Branch:
             self.transform,
             rows,
             rest,
-            self._compared(rest, before[: len(rows)], rows),
+            self.compared(rest, before[: len(rows)], rows),
             self.tolerance,
             self.generator,
             self.reference.instability,
         )
 
-    def _compared(self, rest: Tensor, before: Tensor, rows: Tensor) -> Tensor:
+    def compared(self, rest: Tensor, before: Tensor, rows: Tensor) -> Tensor:
         """Return the errors that those of transformed samples are compared with.
 
         They are the network's own errors at rest if these are fewer than the ones before. Those of
@@ -331,7 +331,7 @@ class Branch:
         rest = self.evaluator.errors(self.evaluator.outputs(network, self.data.x[rows]), rows)
         before = self.before[some]
         if not self.bernoulli:
-            before = self._compared(rest, before, rows)
+            before = self.compared(rest, before, rows)
         pairs = [(edge, before), (edge, rest)]
         if self.bernoulli:  # the network may learn transformed samples and lose the others
             pairs.append((rest, before))
@@ -341,14 +341,14 @@ class Branch:
             pairs.append((inner, before))
         costs = [self.evaluator.mean(a - b, rows).item() for a, b in pairs]
         noise = self.evaluator.deviation(edge - before, rows)
-        if self.data.groups is None:  # as if as many were measured as decide in the end
+        if self.data.groups is None:  # as if so many were measured
             noise *= math.sqrt(len(rows) / min(len(all_rows), self.config.measured_samples))
         leniency = self._leniency()
         allowed = max(self.config.confidence * noise, leniency * self.tolerance)
         self.rule.update(*costs, allowed=allowed, settling=leniency == 1)
 
     def _next_samples(self) -> Tensor:
-        """Return the next held-out samples to measure: all in turn, in random order."""
+        """Return the next held-out samples to measure, in a new random order once few are left."""
         count = min(len(self.reference.held_out), self.config.cost_samples)
         if len(self.waiting) < count:
             self.waiting = permutation(self.data.x, len(self.reference.held_out), self.generator)

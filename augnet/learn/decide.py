@@ -27,7 +27,7 @@ class Measured:
     """A trained network, a transform, and held-out samples with their errors.
 
     `rest` are the errors of the network without the transform, and `before` those to compare with:
-    of the reference or of the network, whichever makes fewer.
+    of a network that was trained without the transform, or `rest` (`Branch.compared`).
     """
 
     evaluator: Evaluator

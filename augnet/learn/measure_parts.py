@@ -67,11 +67,10 @@ def _measured(branch: Branch, network: nn.Module, steps: tuple[float, ...]) -> R
     response = measure_response(
         evaluator, network, branch.transform, rows, rest, steps, branch.config.seed
     )
-    # Errors are compared with those of the reference, unless the network makes fewer.
     own = evaluator.errors(rest, rows)
-    if reference.error <= evaluator.mean(own, rows).item():
-        return replace(response, added=response.added + own - reference.errors)
-    return response
+    return replace(
+        response, added=response.added + own - branch.compared(own, reference.errors, rows)
+    )
 
 
 def _by_class(branch: Branch, config: LearnConfig, end: float | None) -> tuple[PartRange, ...]:

@@ -6,6 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from augnet.transforms import Signed, Transform
+from augnet.transforms.base import full_precision
 from augnet.transforms.noise import normal
 
 MOST_BY_PRODUCT = 256
@@ -39,9 +40,10 @@ class TraceNoise:
         noise = normal(view, view.shape, generator)
         if not self.dims:
             return self.scale * noise
-        spectrum = self.scale * torch.fft.rfftn(noise, dim=self.dims)
-        noise = torch.fft.irfftn(spectrum, s=view.shape[2:], dim=self.dims)
-        return noise * self._deviation(view)
+        with full_precision(view):
+            spectrum = self.scale * torch.fft.rfftn(noise, dim=self.dims)
+            noise = torch.fft.irfftn(spectrum, s=view.shape[2:], dim=self.dims)
+            return noise * self._deviation(view)
 
     def _deviation(self, view: Tensor) -> Tensor:
         """Return the standard deviation around each place."""
@@ -62,7 +64,9 @@ def _running_mean(x: Tensor, window: int, dim: int) -> Tensor:
     size, half = x.shape[dim], window // 2
     if size <= MOST_BY_PRODUCT:
         means = _window_means(size, window, x.dtype, x.device)
-        return x @ means if dim == x.dim() - 1 else means.T @ x
+        if dim == x.dim() - 2:
+            return means.T @ x
+        return (x.movedim(dim, -1) @ means).movedim(-1, dim)
     sums = x.cumsum(dim)
     sums = torch.cat((torch.zeros_like(sums.narrow(dim, 0, 1)), sums), dim)
     places = torch.arange(size, device=x.device)

@@ -264,9 +264,9 @@ def test_ranges_are_compared_with_errors_at_rest_unless_these_are_clearly_more(
     before = torch.zeros(len(rows))
     rest = torch.where(torch.arange(len(rows)) < wrong, 1.0, 0.0)
     assert len(rows) > 50
-    assert some._compared(rest, before, rows) is (rest if own else before)
-    assert some._compared(before, rest, rows) is before  # fewer errors than before
-    assert flip._compared(rest, before, rows) is before  # a flip may have to be paid at rest
+    assert some.compared(rest, before, rows) is (rest if own else before)
+    assert some.compared(before, rest, rows) is before  # fewer errors than before
+    assert flip.compared(rest, before, rows) is before  # a flip may have to be paid at rest
 
 
 def test_a_range_may_cost_several_tolerances_at_first(reference, monkeypatch):
@@ -275,6 +275,51 @@ def test_a_range_may_cost_several_tolerances_at_first(reference, monkeypatch):
     monkeypatch.setattr(some.rule, "update", lambda *_, allowed, settling: seen.append(allowed))
     some._measure_cost()
     assert seen[0] == pytest.approx(CONFIG.leniency * 0.2)
+
+
+def test_noise_of_a_part_of_the_samples_is_that_of_more(reference, monkeypatch):
+    """Without groups: how groups differ is not known better with more samples of each."""
+    count, seen = len(reference.held_out) // 4, []
+    config = replace(CONFIG, cost_samples=count, leniency=1e-9)
+    monkeypatch.setattr(reference.evaluator, "deviation", lambda *_: 0.5)
+    for groups in (None, torch.arange(len(reference.data.y))):
+        some = branch(reference, config=config)
+        some.data = replace(some.data, groups=groups)
+        some.tolerance = 1e-9
+        monkeypatch.setattr(some.rule, "update", lambda *_, allowed, settling: seen.append(allowed))
+        some._measure_cost()
+    assert seen[0] == pytest.approx(CONFIG.confidence * 0.5 * (count / (4 * count)) ** 0.5)
+    assert seen[1] == pytest.approx(CONFIG.confidence * 0.5)
+
+
+def test_values_are_measured_for_longer():
+    y = torch.rand(200, generator=generator())
+    x = torch.stack((y, 1 - y), 1)
+    some = branch(trained(x, y))
+    steps = some.reference.planned
+    assert some.steps == round(CONFIG.value_branch_steps * steps)
+    assert branch(trained(*levels())).steps == round(CONFIG.branch_steps * steps)
+
+
+@pytest.mark.parametrize(("second", "parts"), [(0.5, 3), (0.9, 2)])
+def test_a_flip_is_trained_on_once_more_only_if_its_cost_fell(monkeypatch, second, parts):
+    some = branch(trained(*signs(200)), SignFlip())
+    module = sys.modules["augnet.learn.branch"]
+    costs = iter((0.015, second * 0.015, second * 0.015))
+    found = Invariance(SignFlip(), "not_invariant", 0.0, (0.0, 0.0))
+    monkeypatch.setattr(some, "_without_training", lambda: None)
+    monkeypatch.setattr(some, "_moves", lambda: False)
+    monkeypatch.setattr(some, "_settled", lambda: False)
+    monkeypatch.setattr(module, "is_close", lambda *_: True)
+    monkeypatch.setattr(module, "decide_bernoulli", lambda *_: replace(found, cost=next(costs)))
+    some.measure()
+    assert some.loop.done == parts * some.steps
+
+
+def test_few_measurements_or_steps_are_enough(reference):
+    for config in (replace(CONFIG, measurements=1), replace(CONFIG, branch_steps=0.015)):
+        assert branch(reference, config=config).measure().status
+        assert branch(reference, SignFlip(), config).measure().status
 
 
 def test_all_held_out_samples_are_measured_in_turn(reference):

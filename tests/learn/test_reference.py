@@ -125,6 +125,7 @@ def test_a_state_is_resumed_to_the_same_end():
     second.trunk.load_state_dict(first.trunk.state_dict())
     second.generator.set_state(first.generator.get_state())
     second.load_state_dict(first.state_dict())
+    assert second.best_distance == first.best_distance < 1
     assert list(second.fit()) == rows[7:]
     assert second.best_loss == whole.best_loss
     assert second.targets.equal(whole.targets)

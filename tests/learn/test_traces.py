@@ -1,5 +1,7 @@
 """Noise that hides traces is as strong as the data, at each frequency and each place."""
 
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -49,12 +51,23 @@ def test_one_seed_gives_one_noise():
     assert not noise(x, generator(1)).equal(noise(x, generator(2)))
 
 
+@pytest.mark.parametrize("most", [0, 256])  # by running sums, by products
 @pytest.mark.parametrize("window", [3, 9])
-@pytest.mark.parametrize("dim", [1, 2])
-def test_running_means_are_those_of_torch(window, dim):
-    x = torch.randn(4, 9, 7, generator=generator())
-    means = _running_mean(x, window, dim)
-    pooled = F.avg_pool1d(
-        x.transpose(dim, 2), window, 1, window // 2, count_include_pad=False
-    ).transpose(dim, 2)
-    torch.testing.assert_close(means, pooled)
+@pytest.mark.parametrize("shape", [(4, 9, 7), (3, 5, 4, 6, 8)])
+def test_running_means_are_those_of_torch(monkeypatch, most, window, shape):
+    monkeypatch.setattr(sys.modules["augnet.learn.traces"], "MOST_BY_PRODUCT", most)
+    x = torch.randn(shape, generator=generator())
+    for dim in range(1, x.dim()):
+        means = _running_mean(x, window, dim)
+        lines = x.movedim(dim, -1).flatten(0, -2)[:, None]
+        pooled = F.avg_pool1d(lines, window, 1, window // 2, count_include_pad=False)
+        expected = pooled.view(x.movedim(dim, -1).shape).movedim(-1, dim)
+        torch.testing.assert_close(means, expected)
+
+
+def test_autocast_does_not_change_the_noise():
+    x = 5 + 0.3 * torch.randn(50, 1, 64, generator=generator())
+    noise = TraceNoise(x, 0.4)
+    expected = noise(x, generator(1))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert noise(x, generator(1)).equal(expected)

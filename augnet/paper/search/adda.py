@@ -60,7 +60,7 @@ class ADDA(GradientSearch):
         self.parts |= {
             "trunk": self.trunk,
             "policy": nn.ModuleList(self.relaxed),
-            "trunk_optimizer": self.trunk_optimizer,
+            "optimizer": self.trunk_optimizer,
             "policy_optimizer": self.policy_optimizer,
             "valid": self.valid,
         }

@@ -58,7 +58,7 @@ class DADA(GradientSearch):
             "trunk": self.trunk,
             "pairs": self.pairs,
             "surrogate": self.surrogate,
-            "trunk_optimizer": self.trunk_optimizer,
+            "optimizer": self.trunk_optimizer,
             "policy_optimizer": self.policy_optimizer,
             "surrogate_optimizer": self.surrogate_optimizer,
             "valid": self.valid,
