@@ -62,6 +62,7 @@ class ReadOptions:
             raise DataError(
                 f"--kind is one of {', '.join(get_args(FolderKind))}; got {self.kind!r}"
             )
+        object.__setattr__(self, "channels", tuple(self.channels))  # JSON has lists
         if len(set(self.channels)) < len(self.channels):
             raise DataError(f"--channels has a name twice; got {', '.join(self.channels)}")
         for name in ("sfreq", "window"):

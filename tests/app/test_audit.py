@@ -234,6 +234,27 @@ def test_what_the_model_takes_is_declared(place):
     assert "100.0 % (chance 50.0 %)" in right.stdout
 
 
+def test_the_test_file_reads_a_folder_of_images(place):
+    from PIL import Image
+
+    root, _ = place
+    with np.load(root / "levels.npz") as levels:
+        for number, (image, label) in enumerate(zip(levels["x"], levels["y"], strict=True)):
+            file = root / "photos" / str(label) / f"{number}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray((image[0] * 255).astype(np.uint8)).save(file)
+    done = augnet(
+        "audit", "audited_models:model", root / "photos", "--learned", root / "learned",
+        "--to", "pytest", "--out", root / "of-photos",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    file = root / "of-photos" / "test_invariance.py"
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    tests = subprocess.run([*command, str(file)], env=environment, cwd=root, capture_output=True)
+    assert tests.returncode == 0, tests.stdout.decode()
+
+
 def test_the_test_file_fails_if_a_later_model_is_less_invariant(place):
     root, _ = place
     assert run(place, "audited_models:model", "--to", "pytest", out="good").exit_code == 0
