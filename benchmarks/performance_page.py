@@ -105,7 +105,8 @@ def learned(document: dict) -> list[str]:
         "## Run `learn` with all transforms that fit",
         "",
         "Processor time of `learn` as a multiple of one training of the same network with the same "
-        "steps, without augmentation. It is divided among phases by their elapsed time. The target "
+        "steps, without augmentation. It is divided among phases by their elapsed time. Runs share "
+        "the machine with others, so ratios may be off by some tenths. The target "
         "for 20 transforms is 3. `transforms` measures all ranges; `nets compared` chooses how "
         "many transforms are drawn; the last net is what you get. Seed 0 of "
         "[value](results/value.md), "
