@@ -674,3 +674,12 @@ def test_invariance_grows_with_the_number_of_random_copies():
     assert scores == sorted(scores)
     assert scores[-1] > 0.9
     assert scores[0] < 0.6
+
+
+@pytest.mark.parametrize("meaning", ["logits", "log-probabilities", "probabilities", "values"])
+def test_uncertainty_depends_on_no_order_of_copies_and_on_no_offset_of_logits(meaning):
+    outputs = torch.randn(5, 30, 4, generator=seeded(0))
+    expected = uncertainty(outputs, meaning)
+    torch.testing.assert_close(uncertainty(outputs.flip(0), meaning), expected)
+    if meaning != "values":
+        torch.testing.assert_close(uncertainty(outputs.log_softmax(2), meaning), expected)
